@@ -1,0 +1,378 @@
+/**
+ * The state machine of a shard: a multi-version map from keys to records, driven by log entries. Deterministic: the same
+ * entries give the same state on every replica. Changes are held in memory over the store until {@link flush}; every
+ * answer includes them.
+ */
+import type { Condition, Revision, WorkItem } from '../../src/keyspace/types.ts';
+import { POLICY_PREFIXES } from '../../src/keyspace/types.ts';
+import { type BatchCommand, decodeCommand, type ExpireCommand } from '../../src/protocol/commands.ts';
+import { createRevisionOf, metaOf, stampRecord, termsOf } from '../../src/protocol/records.ts';
+import { RECORD_OVERHEAD, RecordCache } from './cache.ts';
+import type { Changes, Expiry, Range, Scalars, Storage, Version, WorkRow } from './storage.ts';
+
+/** What became of a proposal. */
+export type Outcome =
+  | { type: 'done'; revisions: Revision[]; previous: (Version | undefined)[] }
+  | { type: 'failed'; failed: number; current: Version | undefined }
+  | { type: 'policyMoved' };
+
+/** A version just applied with the live version that it replaced. */
+export interface Change {
+  version: Version;
+  replaced: Version | undefined;
+}
+
+/** Bytes of live records kept in memory for point reads and conditions. */
+const CACHE_BYTES = 6 << 20;
+/** Bytes of recent history kept in memory for watchers that lag a little. */
+const RECENT_BYTES = 4 << 20;
+
+export class StateMachine {
+  readonly #storage: Storage;
+  readonly #scalars: Scalars;
+  #pending: Version[] = [];
+  #dirty = new Map<string, Version>();
+  #terms = new Map<string, Map<string, boolean>>();
+  #expiries: (Expiry & { present: boolean })[] = [];
+  #work: WorkRow[] = [];
+  #done: number[] = [];
+  #unflushed = false;
+  #nextExpiry: number | undefined;
+  readonly #cache = new RecordCache(CACHE_BYTES);
+  readonly #recent: Version[] = [];
+  #recentBytes = 0;
+  readonly #proposals: Map<string, Revision>;
+  #fresh: Change[] = [];
+  #wroteWork = false;
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+    this.#scalars = storage.scalars();
+    this.#proposals = new Map(storage.proposals(this.#scalars.compacted));
+    this.#nextExpiry = storage.nextExpiry();
+  }
+
+  get scalars(): Readonly<Scalars> {
+    return this.#scalars;
+  }
+
+  /** Whether {@link flush} has something to write. */
+  get unflushed(): boolean {
+    return this.#unflushed;
+  }
+
+  /** Log time of the earliest expiry, a lower bound; none when no record expires. */
+  get nextExpiry(): number | undefined {
+    return this.#nextExpiry;
+  }
+
+  /**
+   * Applies the log entry at `index`, which must be the next one; an empty one only moves the index. Returns what became
+   * of a proposal. The entry may be reused by the caller afterwards.
+   */
+  apply(index: number, entry: Uint8Array): Outcome | undefined {
+    this.#scalars.applied = index;
+    this.#unflushed = true;
+    if (entry.length === 0) return undefined;
+    const command = decodeCommand(entry);
+    this.#scalars.time = Math.max(this.#scalars.time, command.time);
+    if (command.kind === 'batch') return this.#batch(command);
+    if (command.kind === 'expire') this.#expire(command);
+    else this.#compact(command.revision, command.logFloor);
+    return undefined;
+  }
+
+  /** Versions made since the last call, in revision order. */
+  takeFresh(): Change[] {
+    const fresh = this.#fresh;
+    if (fresh.length > 0) this.#fresh = [];
+    return fresh;
+  }
+
+  /** Whether outbox rows were written since the last call. */
+  takeWork(): boolean {
+    const wrote = this.#wroteWork;
+    this.#wroteWork = false;
+    return wrote;
+  }
+
+  /** Writes what {@link apply} changed; call it inside the transaction that makes it durable. */
+  flush(): void {
+    if (!this.#unflushed) return;
+    const changes: Changes = {
+      scalars: { ...this.#scalars },
+      versions: this.#pending,
+      live: this.#dirty,
+      terms: this.#terms,
+      expiries: this.#expiries,
+      work: this.#work,
+      done: this.#done,
+    };
+    this.#storage.write(changes);
+    this.#storage.sweep(this.#scalars.compacted);
+    this.#pending = [];
+    this.#dirty = new Map();
+    this.#terms = new Map();
+    if (this.#expiries.length > 0) this.#nextExpiry = this.#storage.nextExpiry();
+    this.#expiries = [];
+    this.#work = [];
+    this.#done = [];
+    this.#unflushed = false;
+  }
+
+  /** The live version of a key. */
+  get(key: string): Version | undefined {
+    const dirty = this.#dirty.get(key);
+    if (dirty !== undefined) return dirty.deleted ? undefined : dirty;
+    const cached = this.#cache.get(key);
+    if (cached !== undefined) return cached;
+    const stored = this.#storage.newest(key);
+    if (stored !== undefined) this.#cache.set(stored);
+    return stored;
+  }
+
+  /** A version of history by its revision; undefined once swept away. */
+  version(revision: Revision): Version | undefined {
+    const pending = at(this.#pending, revision) ?? at(this.#recent, revision);
+    return pending ?? this.#storage.version(revision);
+  }
+
+  /** Live versions in key order. */
+  *scan(range: Range, term?: string): Iterable<Version> {
+    this.#flushFor(range);
+    yield* this.#storage.scan(range, term);
+  }
+
+  /** The state at a revision at or after the compaction point, in key order. */
+  *scanAt(revision: Revision, range: Range, term?: string): Iterable<Version> {
+    this.#flushFor(range);
+    if (revision >= this.#scalars.revision) {
+      yield* this.#storage.scan(range, term);
+      return;
+    }
+    const changed = this.#storage.stateBefore(revision, range);
+    const before: Version[] = [];
+    for (const [, then] of [...changed].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      const version = then === 0 ? undefined : this.version(then);
+      if (version !== undefined && (term === undefined || termsOf(version.record).includes(term))) before.push(version);
+    }
+    let next = 0;
+    for (const live of this.#storage.scan(range, term)) {
+      if (changed.has(live.key)) continue;
+      for (; next < before.length && before[next]!.key < live.key; next++) yield before[next]!;
+      yield live;
+    }
+    yield* before.slice(next);
+  }
+
+  /** Number of live keys in a range. */
+  count(range: Range): number {
+    this.#flushFor(range);
+    return this.#storage.count(range);
+  }
+
+  /** History after a revision in a range of keys, in revision order. */
+  *history(after: Revision, range: Range): Iterable<Version> {
+    const first = this.#recent[0];
+    if (first !== undefined && after + 1 >= first.revision) {
+      const { from, end } = range;
+      for (let i = position(this.#recent, after + 1); i < this.#recent.length; i++) {
+        const version = this.#recent[i]!;
+        if (version.key >= from && version.key < end) yield version;
+      }
+      return;
+    }
+    if (after >= this.#scalars.revision) return;
+    this.flush();
+    yield* this.#storage.history(after, range);
+  }
+
+  /** Outbox rows, oldest first. */
+  work(limit: number): WorkRow[] {
+    this.flush();
+    return this.#storage.work(limit);
+  }
+
+  /** What the leader should expire at `time`: keys with the revisions that carry the expiry. */
+  due(time: number, limit: number): ExpireCommand['items'] {
+    if (this.#nextExpiry === undefined || this.#nextExpiry > time) return [];
+    this.flush();
+    return this.#storage.due(time, limit).flatMap(({ key }) => {
+      const version = this.get(key);
+      return version === undefined ? [] : [{ key, revision: version.revision }];
+    });
+  }
+
+  #flushFor(range: Range): void {
+    for (const key of this.#dirty.keys()) {
+      if (key < range.from || key >= range.end) continue;
+      this.flush();
+      return;
+    }
+  }
+
+  #batch(command: BatchCommand): Outcome {
+    const first = this.#proposals.get(command.proposal);
+    if (first !== undefined) return this.#repeated(command, first);
+    if (command.policyRevision !== undefined && command.policyRevision < this.#scalars.policy)
+      return { type: 'policyMoved' };
+    for (let i = 0; i < command.conditions.length; i++) {
+      const condition = command.conditions[i]!;
+      const current = this.get(condition.key);
+      if (!holds(condition, current)) return { type: 'failed', failed: i, current };
+    }
+    const before = this.#scalars.revision;
+    const revisions: Revision[] = [];
+    const previous: (Version | undefined)[] = [];
+    for (const operation of command.operations) {
+      let replaced: Version | undefined;
+      const proposal = this.#scalars.revision === before ? command.proposal : '';
+      if (operation.type === 'done') this.#done.push(operation.id);
+      else if (operation.type === 'delete') replaced = this.#delete(operation.key, proposal);
+      else replaced = this.#put(operation.key, operation.body, this.#deadline(operation.ttlSeconds), proposal);
+      revisions.push(this.#scalars.revision);
+      previous.push(replaced);
+    }
+    for (const operation of command.operations) if (operation.type !== 'done') this.#addWork(operation.work);
+    if (this.#scalars.revision > before) this.#proposals.set(command.proposal, before + 1);
+    return { type: 'done', revisions, previous };
+  }
+
+  /** The answer to a proposal that was applied before: its operations made the revisions from `first` on. */
+  #repeated(command: BatchCommand, first: Revision): Outcome {
+    const revisions: Revision[] = [];
+    const previous: (Version | undefined)[] = [];
+    let revision = first - 1;
+    for (const operation of command.operations) {
+      const made = operation.type === 'done' ? undefined : this.version(revision + 1);
+      const mine = made !== undefined && operation.type !== 'done' && made.key === operation.key;
+      if (mine) revision++;
+      revisions.push(revision);
+      previous.push(mine && made.previous > 0 ? this.version(made.previous) : undefined);
+    }
+    return { type: 'done', revisions, previous };
+  }
+
+  #deadline(ttlSeconds: number): number {
+    return ttlSeconds === 0 ? 0 : this.#scalars.time + ttlSeconds * 1000;
+  }
+
+  #put(key: string, body: Uint8Array, expires: number, proposal: string): Version | undefined {
+    const replaced = this.get(key);
+    const revision = ++this.#scalars.revision;
+    const created = replaced === undefined ? revision : createRevisionOf(replaced.record);
+    const record = stampRecord(body, created, revision);
+    const previous = replaced?.revision ?? 0;
+    this.#record({ revision, key, previous, deleted: false, expires, proposal, record }, replaced);
+    return replaced;
+  }
+
+  #delete(key: string, proposal: string): Version | undefined {
+    const replaced = this.get(key);
+    if (replaced === undefined) return undefined;
+    const revision = ++this.#scalars.revision;
+    const record = new Uint8Array(0);
+    this.#record({ revision, key, previous: replaced.revision, deleted: true, expires: 0, proposal, record }, replaced);
+    return replaced;
+  }
+
+  #record(version: Version, replaced: Version | undefined): void {
+    const { key, revision, expires, record } = version;
+    this.#index(key, replaced, record);
+    if (replaced !== undefined && replaced.expires > 0)
+      this.#expiries.push({ at: replaced.expires, key, present: false });
+    if (expires > 0) {
+      this.#expiries.push({ at: expires, key, present: true });
+      this.#nextExpiry = Math.min(this.#nextExpiry ?? expires, expires);
+    }
+    if (POLICY_PREFIXES.some((prefix) => key.startsWith(prefix))) this.#scalars.policy = revision;
+    this.#pending.push(version);
+    this.#dirty.set(key, version);
+    this.#fresh.push({ version, replaced });
+    if (version.deleted) this.#cache.delete(key);
+    else this.#cache.set(version);
+    this.#recent.push(version);
+    this.#recentBytes += record.length + RECORD_OVERHEAD;
+    if (this.#recentBytes > 2 * RECENT_BYTES) this.#trimRecent();
+  }
+
+  #trimRecent(): void {
+    let drop = 0;
+    for (; this.#recentBytes > RECENT_BYTES && drop < this.#recent.length - 1; drop++) {
+      this.#recentBytes -= this.#recent[drop]!.record.length + RECORD_OVERHEAD;
+    }
+    this.#recent.splice(0, drop);
+  }
+
+  #index(key: string, replaced: Version | undefined, record: Uint8Array): void {
+    const before = replaced === undefined ? [] : termsOf(replaced.record);
+    const after = termsOf(record);
+    for (const term of before) if (!after.includes(term)) this.#setTerm(term, key, false);
+    for (const term of after) if (!before.includes(term)) this.#setTerm(term, key, true);
+  }
+
+  #setTerm(term: string, key: string, present: boolean): void {
+    let keys = this.#terms.get(term);
+    if (keys === undefined) {
+      keys = new Map();
+      this.#terms.set(term, keys);
+    }
+    keys.set(key, present);
+  }
+
+  #hasTerm(term: string): boolean {
+    const changed = this.#terms.get(term);
+    if (changed !== undefined) for (const present of changed.values()) if (present) return true;
+    for (const key of this.#storage.termKeys(term)) if (changed?.get(key) !== false) return true;
+    return false;
+  }
+
+  #addWork(items: readonly WorkItem[]): void {
+    for (const { loop, item, ifTerm } of items) {
+      if (ifTerm !== undefined && !this.#hasTerm(ifTerm)) continue;
+      this.#work.push({ id: this.#scalars.nextWork++, loop, item });
+      this.#wroteWork = true;
+    }
+  }
+
+  #expire(command: ExpireCommand): void {
+    for (const { key, revision } of command.items) if (this.get(key)?.revision === revision) this.#delete(key, '');
+  }
+
+  #compact(revision: Revision, logFloor: number): void {
+    this.#scalars.compacted = Math.max(this.#scalars.compacted, Math.min(revision, this.#scalars.revision));
+    this.#scalars.logFloor = Math.max(this.#scalars.logFloor, logFloor);
+    for (const [proposal, first] of this.#proposals) {
+      if (first > this.#scalars.compacted) break;
+      this.#proposals.delete(proposal);
+    }
+  }
+}
+
+function holds(condition: Condition, current: Version | undefined): boolean {
+  if (condition.type === 'absent') return current === undefined;
+  if (current === undefined) return false;
+  if (condition.type === 'revision') return current.revision === condition.revision;
+  if (condition.type === 'field') {
+    const { fields } = metaOf(current.record);
+    return (Object.hasOwn(fields, condition.field) ? fields[condition.field] : '') === condition.value;
+  }
+  return true;
+}
+
+/** Index of the first version at or above a revision. */
+function position(versions: readonly Version[], revision: Revision): number {
+  let low = 0;
+  let high = versions.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (versions[middle]!.revision < revision) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function at(versions: readonly Version[], revision: Revision): Version | undefined {
+  const found = versions[position(versions, revision)];
+  return found?.revision === revision ? found : undefined;
+}

@@ -1,0 +1,195 @@
+import { DurableObject } from 'cloudflare:workers';
+import first from '../migrations/0001_replica.sql';
+import type { Bindings } from '../src/config.ts';
+import { linkTo, parseReplicaUrl, type ReplicaCalls, replicaName } from '../src/protocol/address.ts';
+import { answerWriter, encodeFailure, type JoinRequest } from '../src/protocol/messages.ts';
+import { Driver } from './replica/driver.ts';
+import { OPERATIONS } from './replica/operations.ts';
+import { RaftLog } from './replica/raft-log.ts';
+import { Refusal } from './replica/refusal.ts';
+import { WatchSockets } from './replica/sockets.ts';
+import { firstRow, migrate } from './replica/sql.ts';
+import { SqlStorage } from './replica/sql-storage.ts';
+import { Transport } from './replica/transport.ts';
+
+const MIGRATIONS = [first];
+
+interface Identity {
+  tenant: string;
+  shard: string;
+  id: number;
+}
+
+interface Running {
+  identity: Identity;
+  driver: Driver;
+  transport: Transport;
+}
+
+/**
+ * One replica of one shard. It comes to life on whatever address is first called, and stays nothing until a `join` gives
+ * it an identity: without one it writes nothing, votes never and answers "not a replica".
+ */
+export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
+  readonly #sockets: WatchSockets;
+  #running: Running | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #alarmAt: number | undefined;
+  #poking = false;
+
+  constructor(ctx: DurableObjectState, env: Bindings) {
+    super(ctx, env);
+    this.#sockets = new WatchSockets(ctx);
+    const identity = readIdentity(ctx.storage.sql);
+    if (identity !== undefined) this.#start(identity, []);
+  }
+
+  /** What comes from other processes: `http://replica/TENANT/SHARD/ID/OPERATION`. */
+  override async fetch(request: Request): Promise<Response> {
+    const address = parseReplicaUrl(request.url);
+    if (address === undefined || address.name !== this.ctx.id.name)
+      return new Response('wrong address', { status: 421 });
+    if (address.operation === 'watch' && this.#running !== undefined) return this.#sockets.accept();
+    return new Response(await this.call(address.operation, new Uint8Array(await request.arrayBuffer())));
+  }
+
+  /**
+   * Serves an operation; the answer is encoded, refusals included. `?suspect=ID` names a leader that the caller could not
+   * reach, `raft?from=ID` the peer that the frame comes from.
+   */
+  async call(operation: string, body: Uint8Array): Promise<Uint8Array> {
+    const [name, query] = operation.split('?');
+    if (name === 'join') return this.#join(JSON.parse(new TextDecoder().decode(body)) as JoinRequest);
+    if (this.#running === undefined) return encodeFailure('notReplica', 0);
+    const { driver, transport } = this.#running;
+    const peer = query === undefined ? 0 : Number(query.slice(query.indexOf('=') + 1));
+    if (name === 'raft') return transport.serve(peer, body);
+    try {
+      const serve = OPERATIONS.get(name!);
+      if (serve === undefined) throw new Refusal('malformed');
+      return await serve(driver, body, peer);
+    } catch (error) {
+      if (error instanceof Refusal) return encodeFailure(error.status, driver.leader, error.revision);
+      if (error instanceof RangeError) return encodeFailure('malformed', driver.leader);
+      throw error;
+    }
+  }
+
+  override async webSocketMessage(socket: WebSocket, data: ArrayBuffer | string): Promise<void> {
+    await this.#sockets.message(socket, data);
+  }
+
+  override webSocketClose(socket: WebSocket): void {
+    this.#sockets.gone(socket);
+  }
+
+  override webSocketError(socket: WebSocket): void {
+    this.#sockets.gone(socket);
+  }
+
+  override async alarm(): Promise<void> {
+    this.#alarmAt = undefined;
+    await this.#running?.driver.wake().catch(() => undefined);
+  }
+
+  #join({ tenant, shard, id, members }: JoinRequest): Uint8Array {
+    if (this.ctx.id.name !== replicaName(tenant, shard, id) || !members.includes(id))
+      return encodeFailure('malformed', 0);
+    if (this.#running === undefined) {
+      this.ctx.storage.transactionSync(() => {
+        migrate(this.ctx.storage.sql, MIGRATIONS);
+        this.ctx.storage.sql.exec(
+          'INSERT INTO identity (one, tenant, shard, id) VALUES (1, ?, ?, ?)',
+          tenant,
+          shard,
+          id,
+        );
+      });
+      this.#start({ tenant, shard, id }, members);
+    }
+    return answerWriter(0).finish();
+  }
+
+  #start(identity: Identity, members: readonly number[]): void {
+    const { sql } = this.ctx.storage;
+    migrate(sql, MIGRATIONS);
+    const log = new RaftLog(sql, members);
+    const driver = new Driver(this.#host(identity.id), log, new SqlStorage(sql), this.#sockets);
+    const transport = new Transport({
+      post: (peer, frame, timeoutMs) =>
+        linkTo(this.env, identity.tenant, identity.shard, peer).call(`raft?from=${identity.id}`, frame, timeoutMs),
+      step: (messages) => driver.step(messages),
+      unreachable: (peer) => driver.unreachable(peer),
+    });
+    this.#running = { identity, driver, transport };
+    this.#sockets.start(driver);
+  }
+
+  #host(id: number) {
+    const { storage } = this.ctx;
+    return {
+      id,
+      now: () => Date.now(),
+      random: () => Math.random(),
+      send: (messages: Parameters<Transport['send']>[0]) => this.#running?.transport.send(messages),
+      yieldTask: () => scheduler.wait(0),
+      transaction: (write: () => void) => storage.transactionSync(write),
+      setTimer: (at: number | undefined) => this.#setTimer(at),
+      sleep: (alarm: number | undefined) => this.#sleep(alarm),
+      pokeLoops: () => this.#pokeLoops(),
+      fail: (error: unknown) => {
+        console.error(error);
+        this.ctx.abort(String(error));
+      },
+    };
+  }
+
+  /** Keeps one timer, at or before the time asked for. */
+  #setTimer(at: number | undefined): void {
+    if (at === undefined || at < this.#timerAt) {
+      clearTimeout(this.#timer);
+      this.#timerAt = Number.POSITIVE_INFINITY;
+    }
+    if (at === undefined || at >= this.#timerAt) return;
+    this.#timerAt = at;
+    this.#timer = setTimeout(
+      () => {
+        this.#timerAt = Number.POSITIVE_INFINITY;
+        this.#running?.driver.tick();
+      },
+      Math.max(0, at - Date.now()),
+    );
+  }
+
+  #sleep(alarm: number | undefined): void {
+    this.#sockets.save();
+    if (alarm === undefined || alarm === this.#alarmAt) return;
+    this.#alarmAt = alarm;
+    this.ctx.waitUntil(this.ctx.storage.setAlarm(alarm));
+  }
+
+  /** Tells the control loops that there is work; they look by themselves too, so a lost call costs only time. */
+  #pokeLoops(): void {
+    const tenant = this.#running?.identity.tenant;
+    if (tenant === undefined || this.#poking) return;
+    this.#poking = true;
+    const { LOOPS, LOOPS_GATEWAY } = this.env;
+    const poke = LOOPS
+      ? LOOPS.getByName(tenant).fetch('http://loops/poke', { method: 'POST' })
+      : LOOPS_GATEWAY?.fetch(`http://loops/${tenant}/poke`, { method: 'POST' });
+    const done = Promise.resolve(poke)
+      .then((response) => response?.arrayBuffer())
+      .catch(() => undefined)
+      .finally(() => {
+        this.#poking = false;
+      });
+    this.ctx.waitUntil(done);
+  }
+}
+
+function readIdentity(sql: DurableObjectStorage['sql']): Identity | undefined {
+  const known = firstRow(sql, "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'identity'");
+  const row = known && firstRow(sql, 'SELECT tenant, shard, id FROM identity');
+  return row && { tenant: row[0] as string, shard: row[1] as string, id: row[2] as number };
+}

@@ -1,0 +1,396 @@
+/**
+ * Drives one replica: the Raft core, its log, the state machine and the watchers. Everything that decides or writes runs
+ * in synchronous stretches; the one `await` is between sending a leader's entries and persisting them.
+ */
+import type { Consistency, Revision } from '../../src/keyspace/types.ts';
+import { decodeCommand, encodeCompact, encodeEntry, encodeExpire, KIND } from '../../src/protocol/commands.ts';
+import { Retention } from '../keyspace/retention.ts';
+import { type Outcome, StateMachine } from '../keyspace/state.ts';
+import type { Storage } from '../keyspace/storage.ts';
+import { Hub, type HubSink } from '../keyspace/watch.ts';
+import { RawNode } from '../raft/node.ts';
+import type { Entry, Message, Ready } from '../raft/types.ts';
+import type { RaftLog } from './raft-log.ts';
+import { Reads, RevisionWaits } from './reads.ts';
+import { Refusal } from './refusal.ts';
+
+/** What the driver needs of the Durable Object. */
+export interface Host {
+  id: number;
+  now(): number;
+  random(): number;
+  /** Passes messages on to their receivers. */
+  send(messages: readonly Message[]): void;
+  /** Resolves in a later macrotask, so that what was sent leaves before the next write. */
+  yieldTask(): Promise<void>;
+  /** Runs writes as one transaction. */
+  transaction(write: () => void): void;
+  /** Asks for {@link Driver.tick} at a time; undefined: no timer is needed. */
+  setTimer(at: number | undefined): void;
+  /** The replica falls silent: what must survive sleep is to be kept, and it wants to be woken at `alarm`. */
+  sleep(alarm: number | undefined): void;
+  /** The leader wrote outbox rows. */
+  pokeLoops(): void;
+  /** The core's assumptions are broken: build everything anew from disk. */
+  fail(error: unknown): void;
+}
+
+const NO_DATA = new Uint8Array(0);
+/** Applied changes stay in memory at most this long when no append comes along. */
+const FLUSH_MS = 20;
+/** A leader that nobody asked anything for so long falls silent. */
+const QUIET_MS = 3_000;
+const HOUSEKEEPING_MS = 5_000;
+const FUTURE_WAIT_MS = 3_000;
+/** How often a replica that knows no leader starts an election because it is asked something. */
+const CAMPAIGN_MS = 200;
+/** How long an operation waits for an election. */
+const LEADER_WAIT_MS = 600;
+const MAX_PROPOSALS = 4_096;
+const MAX_PROPOSAL_BYTES = 12 << 20;
+const EXPIRE_BATCH = 500;
+const TRUNCATE_BATCH = 2_000;
+/** Entries that must have become superfluous before a compaction is proposed for the log's sake alone. */
+const LOG_SLACK = 5_000;
+
+interface Proposal {
+  term: number;
+  resolve: (outcome: Outcome) => void;
+  reject: (reason: Refusal) => void;
+}
+
+export class Driver {
+  readonly state: StateMachine;
+  readonly hub: Hub;
+  readonly #host: Host;
+  readonly #log: RaftLog;
+  readonly #node: RawNode;
+  readonly #reads: Reads;
+  readonly #waits = new RevisionWaits();
+  readonly #retention = new Retention();
+  readonly #proposals = new Map<number, Proposal>();
+  #leaderWaits: { resolve: () => void; deadline: number }[] = [];
+  #running = Promise.resolve();
+  #busy = false;
+  #soon = false;
+  /** Whether a leader's own commit has shown how far this replica had answered before it was restarted. */
+  #current = false;
+  #activeAt: number;
+  #triedRestAt = Number.NEGATIVE_INFINITY;
+  #campaignAt = Number.NEGATIVE_INFINITY;
+  #flushAt: number | undefined;
+  #housekeepingAt: number;
+  #askedExpiry = 0;
+
+  constructor(host: Host, log: RaftLog, storage: Storage, sink: HubSink) {
+    const now = host.now();
+    this.#host = host;
+    this.#log = log;
+    this.state = new StateMachine(storage);
+    this.hub = new Hub(this.state, sink);
+    const { applied } = this.state.scalars;
+    this.#node = new RawNode({ id: host.id, storage: log, applied, random: () => host.random(), now });
+    this.#reads = new Reads(this.#node);
+    this.#activeAt = now;
+    this.#housekeepingAt = now + HOUSEKEEPING_MS;
+    this.#arm();
+  }
+
+  get leader(): number {
+    return this.#node.leader;
+  }
+
+  get isLeader(): boolean {
+    return this.#node.isLeader;
+  }
+
+  status() {
+    return { ...this.#node.status(), scalars: this.state.scalars, watchers: this.hub.size };
+  }
+
+  /** Takes in messages of a peer; resolves when what they caused is written and its answers are with the host. */
+  async step(messages: readonly Message[]): Promise<void> {
+    const now = this.#host.now();
+    for (const message of messages) this.#node.step(message, now);
+    this.turn();
+    await this.#running;
+  }
+
+  /** The last messages to a peer may have been lost. */
+  unreachable(peer: number): void {
+    this.#node.reportUnreachable(peer);
+    if (peer === this.#node.leader) this.#reads.refuseAll();
+  }
+
+  /** Lets time pass. */
+  tick(): void {
+    const now = this.#host.now();
+    this.#node.tick(now);
+    this.#waits.settle(this.state.scalars.revision, now);
+    while ((this.#leaderWaits[0]?.deadline ?? now + 1) <= now) this.#leaderWaits.shift()?.resolve();
+    if (this.#flushAt !== undefined && now >= this.#flushAt) this.#flush();
+    if (now >= this.#housekeepingAt || this.#expiryDue(now)) this.housekeeping();
+    if (now >= this.#quietAt()) this.#rest(now);
+    this.turn();
+  }
+
+  /**
+   * Proposes a batch as the Worker encoded it. Resolves with what became of it. Refuses with `notLeader`, `overloaded` or
+   * `malformed` when it is certainly not in the log.
+   */
+  async propose(payload: Uint8Array, suspect: number): Promise<Outcome> {
+    await this.#findLeader(suspect);
+    const entry = encodeEntry(KIND.batch, this.#logTime(), payload);
+    validate(entry);
+    if (!this.#node.isLeader) throw new Refusal('notLeader');
+    if (this.#proposals.size >= MAX_PROPOSALS) throw new Refusal('overloaded');
+    return this.#append(entry);
+  }
+
+  /** Resolves when the state may be read as fresh as asked; refuses otherwise. */
+  async readable(consistency: Consistency, suspect: number): Promise<void> {
+    const now = this.#host.now();
+    this.#activeAt = now;
+    if (consistency.type === 'any' && this.#current) return;
+    await this.#findLeader(suspect);
+    if (consistency.type === 'leader' && this.#node.isLeader && this.#current) return;
+    if (consistency.type === 'leader' && !this.#node.isLeader) throw new Refusal('notLeader');
+    if (consistency.type === 'linearizable' || !this.#current) await this.#linearizable();
+    if (consistency.type !== 'notOlderThan' && consistency.type !== 'exact') return;
+    await this.reached(consistency.revision);
+    const { compacted } = this.state.scalars;
+    if (consistency.type === 'exact' && consistency.revision < compacted) throw new Refusal('compacted', compacted);
+  }
+
+  /** Resolves when a revision is applied; refuses with `future` after 3 s. */
+  async reached(revision: Revision): Promise<void> {
+    if (revision <= this.state.scalars.revision) return;
+    const wait = this.#waits.add(revision, this.#host.now() + FUTURE_WAIT_MS);
+    this.#arm();
+    await wait;
+  }
+
+  /** Resolves once everything committed before the call is applied. */
+  #linearizable(): Promise<void> {
+    const read = this.#reads.add();
+    this.#turnSoon();
+    return read;
+  }
+
+  /**
+   * Expires records and compacts history and log, as far as due; only a leader does. Also called by the alarm, on a
+   * replica that may have slept.
+   */
+  housekeeping(): void {
+    const now = this.#host.now();
+    this.#housekeepingAt = now + HOUSEKEEPING_MS;
+    if (!this.#node.isLeader) return;
+    const time = this.#logTime();
+    if (this.#expiryDue(now)) {
+      this.#askedExpiry = now;
+      const due = this.state.due(time, EXPIRE_BATCH);
+      if (due.length > 0) this.#node.propose(encodeEntry(KIND.expire, time, encodeExpire(due)), now);
+    }
+    const { compacted, logFloor } = this.state.scalars;
+    const floor = this.#everywhere();
+    const target = Math.max(this.#retention.take(time), compacted);
+    if (target === compacted && floor - logFloor < LOG_SLACK) return;
+    this.#node.propose(encodeEntry(KIND.compact, time, encodeCompact(target, floor)), now);
+  }
+
+  /** Wakes a sleeping replica for its alarm. */
+  async wake(): Promise<void> {
+    this.#activeAt = this.#host.now();
+    await this.#findLeader(0);
+    if (this.#node.isLeader) await this.#linearizable();
+    this.housekeeping();
+    this.turn();
+  }
+
+  /** Carries out what the core wants, until it wants nothing more. One at a time: the one under way takes all in. */
+  turn(): void {
+    if (this.#busy) return;
+    this.#running = this.#run().catch((error) => this.#host.fail(error));
+  }
+
+  async #run(): Promise<void> {
+    this.#busy = true;
+    this.#reads.ask(this.#host.now());
+    while (this.#node.hasReady()) {
+      const ready = this.#node.ready();
+      this.#host.send(ready.messages);
+      if (ready.entries.length > 0 && ready.messages.length > 0 && this.#node.isLeader) await this.#host.yieldTask();
+      this.#carryOut(ready);
+      this.#reads.ask(this.#host.now());
+    }
+    this.#busy = false;
+    this.#arm();
+  }
+
+  /** A turn in the next macrotask: all that arrives before it shares it. */
+  #turnSoon(): void {
+    if (this.#soon || this.#busy) return;
+    this.#soon = true;
+    this.#host
+      .yieldTask()
+      .then(() => {
+        this.#soon = false;
+        this.turn();
+      })
+      .catch((error) => this.#host.fail(error));
+  }
+
+  /**
+   * Durability: the platform's output gate holds every message and answer back until earlier writes are on disk, so
+   * what is told to the core as durable right after the transaction can be seen by nobody before it is.
+   */
+  #carryOut(ready: Ready): void {
+    if (ready.mustSync) {
+      this.#host.transaction(() => {
+        if (ready.hardState !== undefined) this.#log.setHardState(ready.hardState);
+        this.#log.append(ready.entries);
+        this.#flushState();
+      });
+    }
+    this.#apply(ready.committedEntries);
+    if (ready.membership !== undefined) {
+      const { membership } = ready;
+      this.#host.transaction(() => {
+        this.#log.setMembership(membership);
+        this.#flushState();
+      });
+    }
+    this.#node.advance(ready);
+    this.#host.send(ready.messagesAfterPersist);
+    this.#current ||= this.#node.leader !== 0 && this.#log.term(this.#node.commit) === this.#node.term;
+    this.#reads.settle(ready.readStates, ready.droppedReads, this.state.scalars.applied);
+    if (this.#node.leader !== 0) for (const { resolve } of this.#leaderWaits.splice(0)) resolve();
+  }
+
+  #apply(entries: readonly Entry[]): void {
+    if (entries.length === 0) return;
+    const compacted = this.state.scalars.compacted;
+    for (const { index, term, type, data } of entries) {
+      const outcome = this.state.apply(index, type === 'normal' ? data : NO_DATA);
+      const proposal = this.#proposals.get(index);
+      if (proposal === undefined) continue;
+      this.#proposals.delete(index);
+      if (proposal.term === term && outcome !== undefined) proposal.resolve(outcome);
+      else proposal.reject(new Refusal('notLeader'));
+    }
+    const changes = this.state.takeFresh();
+    this.hub.publish(changes);
+    const { revision, time, compacted: compactedNow } = this.state.scalars;
+    if (compactedNow > compacted) this.hub.progressBelow(compactedNow);
+    if (changes.length > 0) {
+      const bytes = changes.reduce((sum, { version }) => sum + version.record.length, 0);
+      this.#retention.note(time, revision, bytes);
+      this.#waits.settle(revision, this.#host.now());
+    }
+    if (this.state.takeWork() && this.#node.isLeader) this.#host.pokeLoops();
+  }
+
+  #append(entry: Uint8Array): Promise<Outcome> {
+    const now = this.#host.now();
+    this.#activeAt = now;
+    const result = this.#node.propose(entry, now);
+    if (!result.ok) throw new Refusal(result.reason === 'overloaded' ? 'overloaded' : 'notLeader');
+    const { index, term } = result;
+    this.#turnSoon();
+    return new Promise((resolve, reject) => {
+      this.#proposals.set(index, { term, resolve, reject });
+    });
+  }
+
+  /** Starts an election where one is due, and waits a moment for a leader. */
+  async #findLeader(suspect: number): Promise<void> {
+    const node = this.#node;
+    const now = this.#host.now();
+    const orphaned = node.leader === 0 || (node.isQuiescent && node.leader === suspect && !node.isLeader);
+    if (!orphaned) return;
+    this.#activeAt = now;
+    const first = Math.min(...node.status().membership.voters);
+    if ((node.id === first || node.leader === suspect) && now - this.#campaignAt >= CAMPAIGN_MS) {
+      this.#campaignAt = now;
+      node.campaign(now);
+      this.#turnSoon();
+    }
+    const wait = new Promise<void>((resolve) => {
+      this.#leaderWaits.push({ resolve, deadline: now + LEADER_WAIT_MS });
+    });
+    this.#arm();
+    await wait;
+  }
+
+  #logTime(): number {
+    return Math.max(this.#host.now(), this.state.scalars.time);
+  }
+
+  #expiryDue(now: number): boolean {
+    const { nextExpiry } = this.state;
+    return nextExpiry !== undefined && nextExpiry <= now && this.#node.isLeader && now - this.#askedExpiry >= 1_000;
+  }
+
+  /** Index up to which every member is known to hold the log. */
+  #everywhere(): number {
+    const { peers, applied } = this.#node.status();
+    return peers.reduce((least, { match }) => Math.min(least, match), applied);
+  }
+
+  /** When a leader that nobody asks anything should try to fall silent; it may have to wait for a follower that is away. */
+  #quietAt(): number {
+    return Math.max(this.#activeAt, this.#triedRestAt) + QUIET_MS;
+  }
+
+  #rest(now: number): void {
+    this.#triedRestAt = now;
+    const waiting = this.#proposals.size > 0 || this.#reads.pending || this.#waits.pending || this.state.unflushed;
+    if (!waiting) this.#node.quiesce();
+  }
+
+  #flush(): void {
+    this.#host.transaction(() => this.#flushState());
+  }
+
+  #flushState(): void {
+    this.#flushAt = undefined;
+    this.state.flush();
+    const { logFloor, applied } = this.state.scalars;
+    this.#log.truncate(Math.min(logFloor, applied), TRUNCATE_BATCH);
+  }
+
+  /** Sets the timer for whatever comes first; sleeps when nothing will. */
+  #arm(): void {
+    const now = this.#host.now();
+    if (this.state.unflushed) this.#flushAt ??= now + FLUSH_MS;
+    const deadlines = [this.#node.nextDeadline(), this.#flushAt, this.#waits.deadline, this.#leaderWaits[0]?.deadline];
+    const awake = !this.#node.isQuiescent;
+    if (this.#node.isLeader && awake) {
+      const { nextExpiry } = this.state;
+      deadlines.push(this.#housekeepingAt, this.#quietAt());
+      if (nextExpiry !== undefined) deadlines.push(Math.max(nextExpiry, this.#askedExpiry + 1_000));
+    }
+    const next = deadlines.reduce<number | undefined>(earliest, undefined);
+    this.#host.setTimer(next);
+    if (next === undefined) this.#host.sleep(this.#alarm());
+  }
+
+  #alarm(): number | undefined {
+    return this.#node.isLeader ? earliest(this.state.nextExpiry, this.#retention.due) : undefined;
+  }
+}
+
+function earliest(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return Math.min(a, b);
+}
+
+/** A payload that cannot be decoded must not get into the log, where it would stop every replica. */
+function validate(entry: Uint8Array): void {
+  if (entry.length > MAX_PROPOSAL_BYTES) throw new Refusal('tooLarge');
+  try {
+    decodeCommand(entry);
+  } catch {
+    throw new Refusal('malformed');
+  }
+}

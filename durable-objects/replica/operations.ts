@@ -1,0 +1,71 @@
+import { Reader } from '../../src/protocol/bytes.ts';
+import {
+  answerWriter,
+  decodeGet,
+  decodeList,
+  encodeGetAnswer,
+  encodeListAnswer,
+  encodeProposeAnswer,
+  encodeWorkAnswer,
+} from '../../src/protocol/messages.ts';
+import { listPage } from '../keyspace/list.ts';
+import type { Outcome } from '../keyspace/state.ts';
+import type { Version } from '../keyspace/storage.ts';
+import type { Driver } from './driver.ts';
+
+/** One operation of the Worker's: takes the request's body, answers with an encoded answer, throws Refusal. */
+type Operation = (driver: Driver, body: Uint8Array, suspect: number) => Promise<Uint8Array>;
+
+const recordOf = (version: Version | undefined) => version?.record;
+
+/** What a replica does for the Worker. `suspect` is a leader that the Worker could not reach, or 0. */
+export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operation>([
+  [
+    'get',
+    async (driver, body, suspect) => {
+      const { consistency, keys } = decodeGet(body);
+      await driver.readable(consistency, suspect);
+      const { revision, policy } = driver.state.scalars;
+      const records = keys.map((key) => recordOf(driver.state.get(key)));
+      return encodeGetAnswer(driver.leader, revision, policy, records);
+    },
+  ],
+  [
+    'list',
+    async (driver, body, suspect) => {
+      const { consistency, ...query } = decodeList(body);
+      await driver.readable(consistency, suspect);
+      const { revision: now, policy } = driver.state.scalars;
+      const revision = consistency.type === 'exact' ? consistency.revision : undefined;
+      const page = listPage(driver.state, { ...query, revision });
+      return encodeListAnswer(driver.leader, revision ?? now, policy, page);
+    },
+  ],
+  [
+    'propose',
+    async (driver, body, suspect) => {
+      const outcome = await driver.propose(body, suspect);
+      return encodeProposeAnswer(driver.leader, driver.state.scalars.policy, encodable(outcome));
+    },
+  ],
+  [
+    'work',
+    async (driver, body, suspect) => {
+      await driver.readable({ type: 'linearizable' }, suspect);
+      return encodeWorkAnswer(driver.leader, driver.state.work(new Reader(body).varint()));
+    },
+  ],
+  [
+    'status',
+    async (driver) => {
+      const text = new TextEncoder().encode(JSON.stringify(driver.status()));
+      return answerWriter(driver.leader).raw(text).finish();
+    },
+  ],
+]);
+
+function encodable(outcome: Outcome) {
+  if (outcome.type === 'done') return { ...outcome, previous: outcome.previous.map(recordOf) };
+  if (outcome.type === 'failed') return { ...outcome, current: recordOf(outcome.current) };
+  return outcome;
+}

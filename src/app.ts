@@ -1,0 +1,149 @@
+import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import { impersonate } from './authn/impersonation.ts';
+import { authenticate } from './authn/index.ts';
+import { authorizeRequest } from './authz/index.ts';
+import type { Config } from './config.ts';
+import type { Metrics } from './discovery/metrics.ts';
+import type { Keyspace } from './keyspace/types.ts';
+import { RequestPolicy } from './policy/guard.ts';
+import { serveResource } from './registry/dispatch.ts';
+import type { RequestContext, RequestInfo, TenantUid, UserInfo } from './request/context.ts';
+import { requestInfo, UnreadablePathError } from './request/info.ts';
+import { serveNonResource } from './request/non-resource.ts';
+import { tenantOf } from './request/tenant.ts';
+import { warningHeaders } from './request/warnings.ts';
+import { answerError, unreadableRequest } from './status/answer.ts';
+
+/** What the pipeline is made of; functions and values, so that tests give their own. */
+export interface AppDeps {
+  config: Config;
+  keyspace: (tenant: TenantUid) => Keyspace;
+  metrics: Metrics;
+  now: () => Date;
+  /** Identity of calls that the process makes to itself. */
+  loopback?: UserInfo;
+}
+
+/** What the stages of one request hand to each other. */
+interface Variables {
+  url: URL;
+  auditId: string;
+  warnings: string[];
+  tenant: TenantUid;
+  /** Path below the tenant. */
+  path: string;
+  info: RequestInfo;
+  keyspace: Keyspace;
+  user: UserInfo;
+  policy: RequestPolicy;
+}
+export type Env = { Variables: Variables };
+type Stage = (deps: AppDeps) => MiddlewareHandler<Env>;
+
+const auditId: Stage = () => async (c, next) => {
+  c.set('url', new URL(c.req.raw.url));
+  c.set('warnings', []);
+  c.set('auditId', c.req.raw.headers.get('audit-id') || crypto.randomUUID());
+  await next();
+  c.res.headers.set('Audit-Id', c.get('auditId'));
+};
+
+const responseHeaders: Stage = () => async (c, next) => {
+  await next();
+  const { headers } = c.res;
+  if (!headers.has('Cache-Control')) headers.set('Cache-Control', 'no-cache, private');
+  for (const value of warningHeaders(c.get('warnings'))) headers.append('Warning', value);
+};
+
+const tenant: Stage = (deps) => async (c, next) => {
+  const found = tenantOf(c.get('url').pathname, deps.config);
+  c.set('tenant', found.tenant);
+  c.set('path', found.path);
+  c.set('keyspace', deps.keyspace(found.tenant));
+  await next();
+};
+
+const info: Stage = () => async (c, next) => {
+  c.set('info', requestInfo(c.req.raw.method, c.get('path'), c.get('url').searchParams));
+  await next();
+};
+
+const observation: Stage = (deps) => async (c, next) => {
+  const started = Date.now();
+  const { method } = c.req.raw;
+  const landed = deps.metrics.inFlight(!['GET', 'HEAD'].includes(method));
+  await next();
+  landed();
+  deps.metrics.observe({ info: c.get('info'), method, code: c.res.status, seconds: (Date.now() - started) / 1000 });
+};
+
+const authentication: Stage = (deps) => async (c, next) => {
+  const { config, now, loopback } = deps;
+  const own = loopback === undefined ? {} : { loopback };
+  const known = await authenticate(c.req.raw, {
+    config,
+    now,
+    tenant: c.get('tenant'),
+    keyspace: c.get('keyspace'),
+    ...own,
+  });
+  deps.metrics.authenticated(known.user.name);
+  c.get('warnings').push(...(known.warnings ?? []));
+  c.set('user', known.user);
+  await next();
+};
+
+const policy: Stage = () => async (c, next) => {
+  c.set('policy', await RequestPolicy.open(c.get('tenant'), c.get('keyspace')));
+  await next();
+};
+
+const impersonation: Stage = () => async (c, next) => {
+  c.set('user', await impersonate(c.req.raw.headers, c.get('user'), c.get('info'), c.get('policy')));
+  await next();
+};
+
+const authorization: Stage = () => async (c, next) => {
+  await authorizeRequest(c.get('user'), c.get('info'), c.get('url').searchParams, c.get('policy'));
+  await next();
+};
+
+const dispatch: Stage = (deps) => async (c) => {
+  const ctx = contextOf(c, deps);
+  return ctx.info.isResourceRequest ? serveResource(ctx, deps.config) : serveNonResource(ctx, deps);
+};
+
+/** Every stage of a request, in execution order. Errors of any of them are answered by the one handler of the app. */
+export const stages = Object.entries({
+  auditId,
+  responseHeaders,
+  tenant,
+  info,
+  observation,
+  authentication,
+  policy,
+  impersonation,
+  authorization,
+  dispatch,
+});
+
+function contextOf(c: Context<Env>, deps: AppDeps): RequestContext {
+  const { url, auditId, warnings, tenant, info, user, policy } = c.var;
+  const request = c.req.raw;
+  const { now, metrics, config } = deps;
+  const longRunning = () => metrics.longRunning(info, request.method);
+  const { keyspace } = policy;
+  return { request, url, tenant, auditId, info, user, keyspace, policy, config, warnings, now, longRunning };
+}
+
+/** The API server of one isolate. */
+export function createApp(deps: AppDeps): Hono<Env> {
+  const app = new Hono<Env>();
+  for (const [, stage] of stages) app.use('*', stage(deps));
+  app.onError((error, c) =>
+    error instanceof UnreadablePathError
+      ? unreadableRequest(c.get('path'), error.message)
+      : answerError(error, c.req.raw, c.get('url').searchParams),
+  );
+  return app;
+}

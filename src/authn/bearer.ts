@@ -1,0 +1,64 @@
+import type { UserInfo } from '../request/context.ts';
+import { unauthorized } from '../status/status.ts';
+import { ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED } from './anonymous.ts';
+import { bootstrapToken } from './bootstrap-token.ts';
+import type { Authenticated, AuthenticationDeps } from './index.ts';
+import { serviceAccountToken } from './service-account-token.ts';
+import { staticToken } from './static-token.ts';
+import { type TokenAuthenticator, TokenFault, type TokenIdentity } from './token.ts';
+
+const EXTRA_SPACE = 'the provided Authorization header contains extra space before the bearer token, and is ignored';
+
+/** In the order that they are asked. */
+export const tokenAuthenticators: readonly TokenAuthenticator[] = [staticToken, serviceAccountToken, bootstrapToken];
+
+/** The audiences that this server itself is. */
+export const apiAudiences = (deps: Pick<AuthenticationDeps, 'config'>): string[] => [deps.config.serviceAccountIssuer];
+
+/**
+ * Who a token is, for one of `audiences`. Undefined when no authenticator knows it; throws an Error whose message
+ * joins the reasons when some did and refused it.
+ */
+export async function authenticateToken(
+  token: string,
+  audiences: readonly string[],
+  deps: AuthenticationDeps,
+): Promise<TokenIdentity | undefined> {
+  const faults: string[] = [];
+  for (const authenticator of tokenAuthenticators) {
+    try {
+      const identity = await authenticator(token, audiences, deps);
+      if (identity !== undefined) return { ...identity, user: withAuthenticated(identity.user) };
+    } catch (error) {
+      if (!(error instanceof TokenFault)) throw error;
+      faults.push(error.message);
+    }
+  }
+  if (faults.length > 0) throw new TokenFault(faults.join(', '));
+  return undefined;
+}
+
+function withAuthenticated(user: UserInfo): UserInfo {
+  if (user.name === ANONYMOUS || user.groups.includes(AUTHENTICATED) || user.groups.includes(UNAUTHENTICATED))
+    return user;
+  return { ...user, groups: [...user.groups, AUTHENTICATED] };
+}
+
+/**
+ * `Authorization: Bearer TOKEN`. Other schemes and an empty token are no credential; two spaces before the token make
+ * it ignored with a warning. Throws Unauthorized for a token that nobody takes.
+ */
+export async function bearerToken(request: Request, deps: AuthenticationDeps): Promise<Authenticated | undefined> {
+  const header = (request.headers.get('authorization') ?? '').trim();
+  const [scheme, token, ...rest] = header.split(' ');
+  if (scheme?.toLowerCase() !== 'bearer' || token === undefined) return undefined;
+  if (token === '') return rest.length > 0 ? { ...anonymousUser(), warnings: [EXTRA_SPACE] } : undefined;
+  const identity = await authenticateToken(token, apiAudiences(deps), deps).catch((error: unknown) => {
+    if (error instanceof TokenFault) return undefined;
+    throw error;
+  });
+  if (identity === undefined) throw unauthorized();
+  return { user: identity.user };
+}
+
+const anonymousUser = () => ({ user: { name: ANONYMOUS, groups: [UNAUTHENTICATED], extra: {} } });

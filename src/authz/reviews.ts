@@ -1,0 +1,273 @@
+import { isObject, type JsonObject, type JsonValue, type KubeObject } from '../api/object.ts';
+import { selfSubjectReview, tokenReview } from '../authn/reviews.ts';
+import { withSender } from '../authn/sender.ts';
+import type { Config } from '../config.ts';
+import type { PolicyBundle } from '../policy/bundle.ts';
+import type { RequestContext, UserInfo } from '../request/context.ts';
+import { parseLabelSelector } from '../request/selectors.ts';
+import { badRequest, causes, invalid, type StatusCause } from '../status/status.ts';
+import { type Attributes, type FieldRequirement, fieldRequirements } from './attributes.ts';
+import { authorize } from './index.ts';
+import { aggregate, grantsFor, missingRole } from './rbac.ts';
+import { selectorFaults } from './review-selectors.ts';
+
+const GROUP = 'authorization.k8s.io';
+
+const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
+const object = (value: JsonValue | undefined): JsonObject | undefined => (isObject(value) ? value : undefined);
+const strings = (value: JsonValue | undefined): string[] =>
+  Array.isArray(value) ? value.filter((v): v is string => typeof v === 'string') : [];
+
+/** What the three access reviews differ in. */
+interface AccessReview {
+  /** Whether the subject is in the spec, not the asker. */
+  named: boolean;
+  /** Whether the review lives in a namespace and speaks of it only. */
+  local: boolean;
+}
+
+/** How internal attributes are shown in a cause. */
+const shownPath = (a: JsonObject) => ({ Path: text(a.path), Verb: text(a.verb) });
+
+function specFaults(spec: JsonObject, review: AccessReview): StatusCause[] {
+  const resource = object(spec.resourceAttributes);
+  const path = object(spec.nonResourceAttributes);
+  const faults: StatusCause[] = [];
+  if (resource !== undefined && path !== undefined) {
+    const why = 'cannot be specified in combination with resourceAttributes';
+    faults.push(causes.invalid('spec.nonResourceAttributes', shownPath(path), why));
+  }
+  if (resource === undefined && path === undefined) {
+    const why = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
+    faults.push(causes.invalid('spec.resourceAttributes', null, why));
+  }
+  if (review.named && text(spec.user) === '' && strings(spec.groups).length === 0) {
+    faults.push(causes.invalid('spec.user', '', 'at least one of user or group must be specified'));
+  }
+  if (resource !== undefined) faults.push(...selectorFaults(resource, 'spec.resourceAttributes'));
+  return faults;
+}
+
+function metadataFaults(body: KubeObject, spec: JsonObject, review: AccessReview, namespace: string): StatusCause[] {
+  const { managedFields: _m, namespace: _n, creationTimestamp, ...others } = body.metadata;
+  const faults: StatusCause[] = [];
+  if (
+    Object.keys(others).length > 0 ||
+    (creationTimestamp ?? null) !== null ||
+    (!review.local && _n !== undefined && _n !== '')
+  ) {
+    const why = review.local ? 'must be empty except for namespace' : 'must be empty';
+    faults.push(causes.invalid('metadata', body.metadata, why));
+  }
+  if (!review.local) return faults;
+  const resource = object(spec.resourceAttributes);
+  const path = object(spec.nonResourceAttributes);
+  if (resource !== undefined && text(resource.namespace) !== namespace) {
+    const why = 'must match metadata.namespace';
+    faults.push(causes.invalid('spec.resourceAttributes.namespace', text(resource.namespace), why));
+  }
+  if (path !== undefined) {
+    faults.push(causes.invalid('spec.nonResourceAttributes', shownPath(path), 'disallowed on this kind of request'));
+  }
+  return faults;
+}
+
+function subjectOf(spec: JsonObject): UserInfo {
+  const extra = Object.entries(object(spec.extra) ?? {}).map(([key, value]) => [key, strings(value)] as const);
+  const uid = text(spec.uid);
+  return {
+    name: text(spec.user),
+    ...(uid === '' ? {} : { uid }),
+    groups: strings(spec.groups),
+    extra: Object.fromEntries(extra),
+  };
+}
+
+/** Selectors of a review that could be read, and notes on what could not. */
+interface Selectors {
+  fields: FieldRequirement[];
+  notes: string[];
+}
+
+const note = (which: string, readable: number) =>
+  `spec.resourceAttributes.${which} ${readable > 0 ? 'partially ' : ''}ignored due to parse error`;
+
+function readFieldSelector(selector: JsonObject): Selectors {
+  const raw = text(selector.rawSelector);
+  const wanted = Array.isArray(selector.requirements) ? selector.requirements.filter(isObject) : [];
+  if (raw !== '') {
+    const terms = raw.split(',').filter((t) => t !== '');
+    const fields = fieldRequirements(raw);
+    return fields.length === terms.length ? { fields, notes: [] } : { fields: [], notes: [note('fieldSelector', 0)] };
+  }
+  const fields: FieldRequirement[] = [];
+  for (const { key, operator, values } of wanted) {
+    const [value, ...more] = strings(values);
+    if (value === undefined || more.length > 0 || (operator !== 'In' && operator !== 'NotIn')) continue;
+    fields.push({ key: text(key), operator: operator === 'In' ? '=' : '!=', value });
+  }
+  return { fields, notes: fields.length === wanted.length ? [] : [note('fieldSelector', fields.length)] };
+}
+
+const labelOperators = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
+
+function labelNotes(selector: JsonObject): string[] {
+  const raw = text(selector.rawSelector);
+  if (raw !== '') {
+    try {
+      parseLabelSelector(raw);
+      return [];
+    } catch {
+      return [note('labelSelector', 0)];
+    }
+  }
+  const wanted = Array.isArray(selector.requirements) ? selector.requirements.filter(isObject) : [];
+  const good = wanted.filter((r) => labelOperators.includes(text(r.operator)));
+  return good.length === wanted.length ? [] : [note('labelSelector', good.length)];
+}
+
+function reviewAttributes(spec: JsonObject, user: UserInfo): { attributes: Attributes; notes: string[] } {
+  const resource = object(spec.resourceAttributes);
+  const none = { group: '', version: '', resource: '', subresource: '', namespace: '', name: '' };
+  if (resource === undefined) {
+    const path = object(spec.nonResourceAttributes) ?? {};
+    const attributes = { user, verb: text(path.verb), isResourceRequest: false, path: text(path.path), ...none };
+    return { attributes, notes: [] };
+  }
+  const fieldSelector = object(resource.fieldSelector);
+  const labelSelector = object(resource.labelSelector);
+  const selectors = fieldSelector === undefined ? { fields: [], notes: [] } : readFieldSelector(fieldSelector);
+  return {
+    attributes: {
+      user,
+      verb: text(resource.verb),
+      isResourceRequest: true,
+      path: '',
+      group: text(resource.group),
+      version: text(resource.version) || '*',
+      resource: text(resource.resource),
+      subresource: text(resource.subresource),
+      namespace: text(resource.namespace),
+      name: text(resource.name),
+      ...(selectors.fields.length === 0 ? {} : { fieldSelector: selectors.fields }),
+    },
+    notes: [...selectors.notes, ...(labelSelector === undefined ? [] : labelNotes(labelSelector))],
+  };
+}
+
+async function currentBundle(ctx: RequestContext): Promise<PolicyBundle> {
+  if (ctx.policy === undefined) throw new TypeError('a request without a policy has no access reviews');
+  await ctx.policy.confirm();
+  return ctx.policy.bundle;
+}
+
+async function accessReview(ctx: RequestContext, body: KubeObject, review: AccessReview): Promise<KubeObject> {
+  const spec = object(body.spec) ?? {};
+  const { namespace } = ctx.info;
+  const own = text(body.metadata.namespace);
+  if (own !== '' && own !== namespace && review.local) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+  const faults = [...specFaults(spec, review), ...metadataFaults(body, spec, review, namespace)];
+  if (faults.length > 0) throw invalid({ group: GROUP, name: '' }, '', faults);
+  const { attributes, notes } = reviewAttributes(spec, review.named ? subjectOf(spec) : ctx.user);
+  const bundle = await currentBundle(ctx);
+  const { decision, reason } = await authorize(attributes, { bundle, keyspace: ctx.keyspace });
+  return {
+    ...body,
+    metadata: review.local ? { ...body.metadata, namespace } : body.metadata,
+    status: {
+      allowed: decision === 'allow',
+      ...(decision === 'deny' ? { denied: true } : {}),
+      ...(reason === '' ? {} : { reason }),
+      ...(notes.length === 0 ? {} : { evaluationError: notes.join('; ') }),
+    },
+  };
+}
+
+/** SelfSubjectRulesReview: the rules that count for the asker in a namespace. */
+async function rulesReview(ctx: RequestContext, body: KubeObject): Promise<KubeObject> {
+  const namespace = text(object(body.spec)?.namespace);
+  if (namespace === '') throw badRequest('no namespace on request');
+  const bundle = await currentBundle(ctx);
+  const resourceRules: JsonObject[] = [];
+  const nonResourceRules: JsonObject[] = [];
+  const faults: string[] = [];
+  for (const grant of grantsFor(bundle.rbac, ctx.user, namespace)) {
+    if (grant.rules === undefined) faults.push(missingRole(grant.binding));
+    for (const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } of grant.rules ?? []) {
+      const names = resourceNames.length === 0 ? {} : { resourceNames };
+      if (resources.length > 0) resourceRules.push({ verbs, apiGroups, resources, ...names });
+      if (nonResourceURLs.length > 0) nonResourceRules.push({ verbs, nonResourceURLs });
+    }
+  }
+  return {
+    kind: 'SelfSubjectRulesReview',
+    apiVersion: `${GROUP}/v1`,
+    metadata: {},
+    spec: {},
+    status: {
+      resourceRules,
+      nonResourceRules,
+      incomplete: false,
+      ...(faults.length === 0 ? {} : { evaluationError: aggregate(faults) }),
+    },
+  };
+}
+
+interface Review {
+  groupVersion: string;
+  kind: string;
+  /** Whether the answer is what was sent with a status, so that its sender owns its fields. */
+  echoes: boolean;
+  serve: (config: Config, ctx: RequestContext, body: KubeObject) => Promise<KubeObject>;
+}
+
+const AUTHENTICATION = 'authentication.k8s.io/v1';
+const AUTHORIZATION = `${GROUP}/v1`;
+
+const access = (kind: string, review: AccessReview): Review => ({
+  groupVersion: AUTHORIZATION,
+  kind,
+  echoes: true,
+  serve: (_config, ctx, body) => accessReview(ctx, body, review),
+});
+
+const reviews: Record<string, Review> = {
+  selfsubjectreviews: {
+    groupVersion: AUTHENTICATION,
+    kind: 'SelfSubjectReview',
+    echoes: false,
+    serve: (_config, ctx) => selfSubjectReview(ctx),
+  },
+  tokenreviews: { groupVersion: AUTHENTICATION, kind: 'TokenReview', echoes: true, serve: tokenReview },
+  selfsubjectaccessreviews: access('SelfSubjectAccessReview', { named: false, local: false }),
+  subjectaccessreviews: access('SubjectAccessReview', { named: true, local: false }),
+  localsubjectaccessreviews: access('LocalSubjectAccessReview', { named: true, local: true }),
+  selfsubjectrulesreviews: {
+    groupVersion: AUTHORIZATION,
+    kind: 'SelfSubjectRulesReview',
+    echoes: false,
+    serve: (_config, ctx, body) => rulesReview(ctx, body),
+  },
+};
+
+/** Whether a resource is a review: created only, answered at once with 201, never stored. */
+export const isReview = (resource: string): boolean => Object.hasOwn(reviews, resource);
+
+/**
+ * Answers the create of a review (authentication.k8s.io and authorization.k8s.io). `body` is the decoded object, with
+ * its kind checked by the caller. Throws 400 and 422 as kube-apiserver does.
+ */
+export async function serveReview(
+  config: Config,
+  ctx: RequestContext,
+  resource: string,
+  body: KubeObject,
+): Promise<KubeObject> {
+  const review = Object.hasOwn(reviews, resource) ? reviews[resource] : undefined;
+  if (review === undefined) throw new TypeError(`${resource} is no review`);
+  const { groupVersion, kind, echoes, serve } = review;
+  const whole = { ...body, metadata: body.metadata ?? {} };
+  return serve(config, ctx, echoes ? withSender(ctx, whole, groupVersion, kind) : whole);
+}

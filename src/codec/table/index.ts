@@ -1,0 +1,8 @@
+export {
+  checkTransform,
+  type ListMeta,
+  type MetaVersion,
+  toPartialObjectMetadata,
+  toPartialObjectMetadataList,
+} from './partial.ts';
+export { type IncludeObject, parseIncludeObject, type TableOptions, toTable } from './table.ts';

@@ -1,0 +1,52 @@
+import * as v from 'valibot';
+
+/** A service account signing key: a private JWK and its key id; the first in the list signs, all verify. */
+const signingKey = v.object({ kid: v.string(), privateJwk: v.record(v.string(), v.unknown()) });
+
+const schema = v.object({
+  tenant: v.object({
+    /** Permanent id; part of every storage name. */
+    uid: v.pipe(v.string(), v.regex(/^[a-z0-9-]{1,63}$/)),
+    name: v.string(),
+    /** Ids of the replicas of shard `main`, for example [1, 2, 3]. */
+    replicas: v.pipe(v.array(v.pipe(v.number(), v.integer(), v.minValue(1))), v.minLength(1)),
+  }),
+  /** PEM certificates that client certificates chain to. */
+  clientCA: v.optional(v.string(), ''),
+  /** PEM certificates that clients should trust for this server (published as kube-root-ca.crt). */
+  serverCA: v.optional(v.string(), ''),
+  /** Static token file: CSV lines `token,user,uid,"group1,group2"`. */
+  staticTokens: v.optional(v.string(), ''),
+  serviceAccountKeys: v.optional(v.array(signingKey), []),
+  serviceAccountIssuer: v.optional(v.string(), 'https://kubernetes.default.svc'),
+  serviceClusterIPRange: v.optional(v.string(), '10.0.0.0/24'),
+  advertiseAddress: v.optional(v.string(), '127.0.0.1'),
+  securePort: v.optional(v.number(), 6443),
+  /** Which controller-manager loops run: the server's own are always on. */
+  controlLoops: v.optional(v.union([v.picklist(['all', 'none']), v.array(v.string())]), 'all'),
+});
+
+export type Config = v.InferOutput<typeof schema>;
+
+/** Reads the `GUNWALE_CONFIG` binding. Throws with the path and the reason of the first fault. */
+export function parseConfig(text: string): Config {
+  const result = v.safeParse(schema, JSON.parse(text));
+  if (result.success) return result.output;
+  const issue = result.issues[0];
+  throw new Error(`configuration: ${v.getDotPath(issue) ?? '(root)'}: ${issue.message}`);
+}
+
+/** Bindings of the Worker and of the replica processes; which of them exist depends on the process layout. */
+export interface Bindings {
+  GUNWALE_CONFIG: string;
+  /** Replicas that this process owns, as JSON list of ids; absent: all of them (one process, or production). */
+  GUNWALE_OWN_REPLICAS?: string;
+  /** Durable Object namespace of the replicas, where they live in this process. */
+  REPLICA?: DurableObjectNamespace;
+  /** Durable Object namespace of the control loops, in the API process. */
+  LOOPS?: DurableObjectNamespace;
+  /** In a replica process: the service that leads to the API process's control loops. */
+  LOOPS_GATEWAY?: Fetcher;
+  /** Services that lead to the gateway of the process owning replica N: `REPLICA_PROCESS_1` … */
+  [replicaProcess: `REPLICA_PROCESS_${number}`]: Fetcher | undefined;
+}

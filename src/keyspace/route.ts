@@ -1,0 +1,67 @@
+import type { Bindings } from '../config.ts';
+import { linkTo, ownsReplica, type ReplicaLink } from '../protocol/address.ts';
+import type { JoinRequest } from '../protocol/messages.ts';
+import type { Revision } from './types.ts';
+
+/** What an isolate remembers of a shard. */
+interface ShardMemory {
+  /** The leader by the last answer; 0 when unknown. */
+  leader: number;
+  /** Highest revision that this isolate has been answered with: later reads of any replica do not go below it. */
+  seen: Revision;
+  /** Replicas that could not be reached, with the time in ms until which they are asked last. */
+  avoid: Map<number, number>;
+}
+
+const AVOID_MS = 10_000;
+
+/**
+ * The isolate's only memory of shards, by tenant and shard. It is a hint about where to ask first and a floor for relaxed
+ * reads, so losing it, or its being stale, costs a detour and never correctness.
+ */
+const shards = new Map<string, ShardMemory>();
+
+/** Members and whereabouts of one shard. */
+export interface Route {
+  readonly members: readonly number[];
+  readonly memory: ShardMemory;
+  /** How to reach a member. Throws TypeError when the configuration does not say. */
+  link(id: number): ReplicaLink;
+  /** Makes the first members of a new shard out of empty objects; existing replicas are left as they are. */
+  join(): Promise<void>;
+  /** Members in the order in which to ask for a relaxed read: those of this process first, lately unreachable ones last. */
+  spread(now: number, random: () => number): number[];
+  /** Notes that a replica could not be reached. */
+  failed(id: number, now: number): void;
+}
+
+const JOIN_MS = 2_000;
+
+/** Route to a tenant's shard whose first members the configuration lists. */
+export function routeTo(env: Bindings, tenant: string, shard: string, members: readonly number[]): Route {
+  const key = `${tenant}/${shard}`;
+  const memory = shards.get(key) ?? { leader: 0, seen: 0, avoid: new Map() };
+  shards.set(key, memory);
+  const link = (id: number) => linkTo(env, tenant, shard, id);
+  return {
+    members,
+    memory,
+    link,
+    async join() {
+      const joins = members.map(async (id) => {
+        const request: JoinRequest = { tenant, shard, id, members: [...members] };
+        await link(id).call('join', new TextEncoder().encode(JSON.stringify(request)), JOIN_MS);
+      });
+      await Promise.allSettled(joins);
+    },
+    spread(now, random) {
+      const rank = (id: number) => ((memory.avoid.get(id) ?? 0) > now ? 2 : ownsReplica(env, id) ? 0 : 1);
+      const order = members.map((id) => ({ id, rank: rank(id) + random() * 0.5 }));
+      return order.sort((a, b) => a.rank - b.rank).map(({ id }) => id);
+    },
+    failed(id, now) {
+      memory.avoid.set(id, now + AVOID_MS);
+      if (memory.leader === id) memory.leader = 0;
+    },
+  };
+}

@@ -1,0 +1,218 @@
+import { randomBytes } from 'node:crypto';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { request } from 'node:http';
+import { createRequire } from 'node:module';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ClusterKeys, clusterKeys, serverNames } from './certificates.ts';
+import { openDataFolder, writePrivately } from './data-folder.ts';
+import { type Front, type FrontOptions, startFront } from './front/front.ts';
+import { kubeconfig } from './kubeconfig.ts';
+import { planProcesses } from './layout.ts';
+import { type Options, UsageError } from './options.ts';
+import { cacheFolder } from './project.ts';
+import { startReaper } from './reaper.ts';
+import { type ProcessSpec, Supervisor } from './supervisor.ts';
+import { type ClusterWiring, workerdConfig } from './workerd-config.ts';
+
+/** Layout of a new data folder: the fastest one measured on two cores. */
+const DEFAULT_PROCESSES = 1;
+/** The longest path of a unix socket that every system takes. */
+const MAX_SOCKET_PATH = 100;
+const READY_TIMEOUT_MS = 60_000;
+const READY_POLL_MS = 10;
+
+/** A running local cluster. */
+export interface LocalCluster {
+  kubeconfig: string;
+  url: string;
+  /** Ends the front and every process. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a cluster on the options' data folder and resolves when it is ready. Throws UsageError for what the user can
+ * mend; everything that was started is ended then.
+ */
+export async function startCluster(options: Options, say: (line: string) => void): Promise<LocalCluster> {
+  const record = openDataFolder(options, DEFAULT_PROCESSES);
+  const { data } = options;
+  await refuseSecondLauncher(data);
+  const replicas = Array.from({ length: record.replicas }, (_, i) => i + 1);
+  const plans = planProcesses(data, replicas, record.processes);
+  const keys = await clusterKeys(
+    join(data, 'pki'),
+    serverNames(firstAddress(options.serviceClusterIPRange), [options.advertiseAddress]),
+  );
+  const runFolder = join(data, 'run');
+  const socketFolder = prepareFolders(
+    runFolder,
+    plans.map(({ disk }) => disk),
+  );
+  const cfBlobHeader = `cf-${randomBytes(16).toString('hex')}`;
+  const socket = (name: string) => join(socketFolder, `${name}.sock`);
+  const front = await openFront(options, { tls: keys.server, upstream: socket('api'), cfBlobHeader });
+  const config = workerConfig({ ...options, port: front.port }, record.tenant, replicas, keys);
+  const wiring: ClusterWiring = { plans, config, cfBlobHeader, socket };
+  const kubeconfigFile = join(data, 'kubeconfig');
+  const url = `https://127.0.0.1:${front.port}`;
+  writePrivately(kubeconfigFile, kubeconfig(url, keys.ca.cert, keys.admin));
+
+  const reaper = startReaper();
+  const runFile = join(data, 'run.json');
+  const supervisor = new Supervisor(processSpecs(wiring, runFolder), say, (pids) => {
+    reaper.watch([...pids.values()]);
+    const running = {
+      launcher: process.pid,
+      port: front.port,
+      url,
+      kubeconfig: kubeconfigFile,
+      processes: Object.fromEntries(pids),
+    };
+    writePrivately(runFile, `${JSON.stringify(running, null, 2)}\n`);
+  });
+  const stop = async () => {
+    front.close();
+    await supervisor.stop();
+    reaper.watch([]);
+    reaper.end();
+    rmSync(runFile, { force: true });
+    rmSync(runFolder, { recursive: true, force: true });
+    if (socketFolder !== runFolder) rmSync(socketFolder, { recursive: true, force: true });
+  };
+  supervisor.start();
+  try {
+    await ready(wiring.socket('api'), join(runFolder, 'api.log'));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { kubeconfig: kubeconfigFile, url, stop };
+}
+
+/** A launcher that still runs on this folder is found by its process id and its open port. */
+async function refuseSecondLauncher(data: string): Promise<void> {
+  const runFile = join(data, 'run.json');
+  if (!existsSync(runFile)) return;
+  const { launcher, port } = JSON.parse(readFileSync(runFile, 'utf8')) as { launcher: number; port: number };
+  if (alive(launcher) && (await listening(port))) throw new UsageError(`${data} is in use by process ${launcher}.`);
+}
+
+function alive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+function listening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    socket.on('connect', () => resolve(true));
+    socket.on('error', () => resolve(false));
+    socket.on('connect', () => socket.destroy());
+  });
+}
+
+function prepareFolders(runFolder: string, disks: string[]): string {
+  rmSync(runFolder, { recursive: true, force: true });
+  for (const folder of [runFolder, ...disks]) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const longest = join(runFolder, 'replicas.sock  ');
+  return Buffer.byteLength(longest) <= MAX_SOCKET_PATH ? runFolder : mkdtempSync(join(tmpdir(), 'gunwale-'));
+}
+
+/** JSON text of the Worker's configuration, see src/config.ts. */
+export function workerConfig(options: Options, tenant: object, replicas: number[], keys: ClusterKeys): string {
+  return JSON.stringify({
+    tenant: { ...tenant, replicas },
+    clientCA: keys.ca.cert,
+    serverCA: keys.ca.cert,
+    staticTokens: options.staticTokenFile ? readTokens(options.staticTokenFile) : '',
+    serviceAccountKeys: keys.serviceAccount,
+    serviceClusterIPRange: options.serviceClusterIPRange,
+    advertiseAddress: options.advertiseAddress,
+    securePort: options.port,
+    controlLoops: options.controlLoops,
+  });
+}
+
+function readTokens(path: string): string {
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile())
+    throw new UsageError(`The token file ${path} cannot be read.`);
+  return readFileSync(path, 'utf8');
+}
+
+/** The first usable address of an IPv4 range, which the `kubernetes` Service gets. */
+function firstAddress(range: string): string {
+  const parts = /^(\d+)\.(\d+)\.(\d+)\.(\d+)\/\d+$/.exec(range)?.slice(1).map(Number);
+  if (!parts || parts.some((part) => part > 255))
+    throw new UsageError(`--service-cluster-ip-range ${range} is not an IPv4 range such as 10.0.0.0/24.`);
+  return [...parts.slice(0, 3), parts[3]! + 1].join('.');
+}
+
+type FrontWiring = Pick<FrontOptions, 'tls' | 'upstream' | 'cfBlobHeader'>;
+
+async function openFront(options: Options, wiring: FrontWiring): Promise<Front> {
+  try {
+    return await startFront({ port: options.port, host: options.bindAddress, ...wiring });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error;
+    const reasons: Record<string, string> = { EADDRINUSE: 'is taken', EACCES: 'may not be used by this user' };
+    throw new UsageError(
+      `Port ${options.port} on ${options.bindAddress} ${reasons[String(error.code)] ?? `cannot be opened (${error.message})`}: choose another with --port.`,
+    );
+  }
+}
+
+function processSpecs(wiring: ClusterWiring, runFolder: string): ProcessSpec[] {
+  const bundles = cacheFolder;
+  const binary = createRequire(import.meta.url)('workerd').default as string;
+  return wiring.plans.map((plan) => {
+    const bundle = plan.api ? 'worker.js' : 'replica.js';
+    if (!existsSync(join(runFolder, bundle))) copyFileSync(join(bundles, bundle), join(runFolder, bundle));
+    const file = join(runFolder, `${plan.role}.capnp`);
+    writeFileSync(file, workerdConfig(plan, wiring, bundle), { mode: 0o600 });
+    return {
+      role: plan.role,
+      binary,
+      args: ['serve', file],
+      sockets: plan.api ? [wiring.socket('api'), wiring.socket('loops')] : [wiring.socket(plan.role)],
+      logFile: join(runFolder, `${plan.role}.log`),
+    };
+  });
+}
+
+/** Asks `/readyz` of the API process until it answers 200. */
+async function ready(socketPath: string, logFile: string): Promise<void> {
+  const deadline = performance.now() + READY_TIMEOUT_MS;
+  while (performance.now() < deadline) {
+    if ((await probe(socketPath)) === 200) return;
+    await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
+  }
+  throw new UsageError(
+    `The cluster was not ready within ${READY_TIMEOUT_MS / 1000} s; ${readFileSync(logFile, 'utf8').trim().slice(-500) || 'its log is empty'}`,
+  );
+}
+
+function probe(socketPath: string): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const req = request({ socketPath, path: '/readyz', agent: false, headers: { host: 'localhost' } }, (res) => {
+      res.resume();
+      resolve(res.statusCode);
+    });
+    req.setTimeout(2000, () => req.destroy());
+    req.on('error', () => resolve(undefined));
+    req.end();
+  });
+}

@@ -1,0 +1,29 @@
+import { UsageError, usage } from './options.ts';
+
+/** Every command of the project's package.json, by name; resolves with the exit code. */
+const commands: Record<string, (args: string[]) => Promise<number>> = {
+  start: async (args) => (await import('./commands/start.ts')).start(args),
+  dev: async (args) => (await import('./commands/dev.ts')).dev(args),
+  check: async () => (await import('./commands/check.ts')).check(),
+  test: async () => (await import('./commands/test.ts')).test(),
+  conformance: async (args) => (await import('./commands/test.ts')).conformance(args),
+  e2e: async () => (await import('./commands/test.ts')).endToEnd(),
+  script: async (args) => (await import('./commands/script.ts')).script(args),
+};
+
+async function main(): Promise<number> {
+  const [command = 'start', ...args] = process.argv.slice(2);
+  if (command === 'start' && args.includes('--help')) {
+    process.stdout.write(`${usage()}\n`);
+    return 0;
+  }
+  return commands[command]!(args);
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  process.stderr.write(error instanceof UsageError ? `gunwale: ${error.message}\n` : `${(error as Error).stack}\n`);
+  process.exitCode = 1;
+}
+if (process.connected) process.disconnect();

@@ -1,0 +1,146 @@
+import { resolve } from 'node:path';
+
+/** What `npm start` was asked for; absent values fall back to the data folder's record, then to the defaults. */
+export interface Options {
+  port: number;
+  bindAddress: string;
+  data: string;
+  replicas: number | undefined;
+  processes: number | undefined;
+  controlLoops: 'all' | 'none' | string[];
+  staticTokenFile: string | undefined;
+  advertiseAddress: string;
+  serviceClusterIPRange: string;
+}
+
+/** A fault that the user can mend; its message is the one sentence that is printed. */
+export class UsageError extends Error {
+  override name = 'UsageError';
+}
+
+interface Flag {
+  name: string;
+  value: string;
+  help: string;
+  set(options: Options, text: string): void;
+}
+
+const flags: Flag[] = [
+  {
+    name: 'port',
+    value: 'N',
+    help: 'port to serve on (6443); 0: any free one',
+    set: (o, text) => {
+      o.port = integer('port', text, 0, 65535);
+    },
+  },
+  {
+    name: 'bind-address',
+    value: 'ADDRESS',
+    help: 'address to serve on (127.0.0.1)',
+    set: (o, text) => {
+      o.bindAddress = text;
+    },
+  },
+  {
+    name: 'data',
+    value: 'DIR',
+    help: 'data folder (.gunwale)',
+    set: (o, text) => {
+      o.data = resolve(text);
+    },
+  },
+  {
+    name: 'replicas',
+    value: '1|3|5',
+    help: 'Raft replicas of a new data folder (3)',
+    set: (o, text) => {
+      o.replicas = oneOf('replicas', text, [1, 3, 5]);
+    },
+  },
+  {
+    name: 'processes',
+    value: 'N',
+    help: '1: everything in one workerd; 2: API and replicas apart; the number of replicas: each replica apart',
+    set: (o, text) => {
+      o.processes = integer('processes', text, 1, 5);
+    },
+  },
+  {
+    name: 'control-loops',
+    value: 'all|none|NAME,…',
+    help: 'which control loops of a controller-manager run (all)',
+    set: (o, text) => {
+      o.controlLoops = text === 'all' || text === 'none' ? text : text.split(',').filter((name) => name !== '');
+    },
+  },
+  {
+    name: 'static-token-file',
+    value: 'FILE',
+    help: 'CSV lines: token,user,uid,"group1,group2"',
+    set: (o, text) => {
+      o.staticTokenFile = resolve(text);
+    },
+  },
+  {
+    name: 'advertise-address',
+    value: 'ADDRESS',
+    help: 'address that the kubernetes Service leads to (127.0.0.1)',
+    set: (o, text) => {
+      o.advertiseAddress = text;
+    },
+  },
+  {
+    name: 'service-cluster-ip-range',
+    value: 'CIDR',
+    help: 'addresses of Services (10.0.0.0/24)',
+    set: (o, text) => {
+      o.serviceClusterIPRange = text;
+    },
+  },
+];
+
+/** Reads `--name value` and `--name=value`. Throws UsageError naming the first flag that is wrong. */
+export function parseOptions(args: string[]): Options {
+  const options: Options = {
+    port: 6443,
+    bindAddress: '127.0.0.1',
+    data: resolve('.gunwale'),
+    replicas: undefined,
+    processes: undefined,
+    controlLoops: 'all',
+    staticTokenFile: undefined,
+    advertiseAddress: '127.0.0.1',
+    serviceClusterIPRange: '10.0.0.0/24',
+  };
+  const rest = [...args];
+  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
+    const [, name, inline] = /^--([^=]+)(?:=(.*))?$/s.exec(arg) ?? [];
+    const flag = flags.find((f) => f.name === name);
+    if (!flag)
+      throw new UsageError(`Unknown argument ${arg}; known are ${flags.map((f) => `--${f.name}`).join(', ')}.`);
+    const text = inline ?? rest.shift();
+    if (text === undefined) throw new UsageError(`--${flag.name} needs a value.`);
+    flag.set(options, text);
+  }
+  return options;
+}
+
+/** The text of `--help`. */
+export function usage(): string {
+  const lines = flags.map(({ name, value, help }) => `  ${`--${name} ${value}`.padEnd(34)}${help}`);
+  return ['usage: npm start -- [flags]', ...lines].join('\n');
+}
+
+function integer(name: string, text: string, min: number, max: number): number {
+  const n = Number(text);
+  if (!/^\d+$/.test(text) || n < min || n > max)
+    throw new UsageError(`--${name} must be a number from ${min} to ${max}.`);
+  return n;
+}
+
+function oneOf(name: string, text: string, allowed: number[]): number {
+  const n = Number(text);
+  if (!allowed.includes(n)) throw new UsageError(`--${name} must be one of ${allowed.join(', ')}.`);
+  return n;
+}

@@ -1,0 +1,110 @@
+import { isObject, type JsonObject, type JsonValue } from '../api/object.ts';
+import type { CustomResource, Resource, Strategy, Subresource, Verb } from '../registry/resource.ts';
+
+const verbs: ReadonlySet<Verb> = new Set([
+  'delete',
+  'deletecollection',
+  'get',
+  'list',
+  'patch',
+  'create',
+  'update',
+  'watch',
+]);
+const subresourceVerbs: ReadonlySet<Verb> = new Set(['get', 'patch', 'update']);
+
+const object = (value: JsonValue | undefined): JsonObject => (isObject(value) ? value : {});
+const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
+const strings = (value: JsonValue | undefined): string[] =>
+  Array.isArray(value) ? value.filter((v): v is string => typeof v === 'string') : [];
+
+/**
+ * The rows of a CustomResourceDefinition's served versions, or none while it is not Established. `generationRises` is
+ * `['*']`: any change outside metadata (and outside status, where that is a subresource) raises the generation.
+ */
+export async function customResources(crd: JsonObject): Promise<Resource[]> {
+  const spec = object(crd.spec);
+  const conditions = object(crd.status).conditions;
+  const established =
+    Array.isArray(conditions) && conditions.some((c) => isObject(c) && c.type === 'Established' && c.status === 'True');
+  if (!established || !Array.isArray(spec.versions)) return [];
+  const versions = spec.versions.filter(isObject);
+  const storage = versions.find((v) => v.storage === true);
+  return Promise.all(versions.filter((v) => v.served === true).map((v) => row(crd, spec, v, text(storage?.name))));
+}
+
+async function row(crd: JsonObject, spec: JsonObject, version: JsonObject, storageVersion: string): Promise<Resource> {
+  const group = text(spec.group);
+  const names = object(object(crd.status).acceptedNames ?? spec.names);
+  const plural = text(names.plural);
+  const kind = text(names.kind);
+  const name = text(version.name);
+  const hasStatus = isObject(object(version.subresources).status);
+  const strategy = customStrategy();
+  const selectable = Array.isArray(version.selectableFields) ? version.selectableFields.filter(isObject) : [];
+  return {
+    group,
+    version: name,
+    groupVersion: `${group}/${name}`,
+    resource: plural,
+    singular: text(names.singular),
+    kind,
+    listKind: text(names.listKind) || `${kind}List`,
+    namespaced: spec.scope === 'Namespaced',
+    verbs,
+    shortNames: strings(names.shortNames),
+    categories: strings(names.categories),
+    subresources: subresources(group, name, kind, version),
+    storage: { apiVersion: `${group}/${storageVersion}`, prefix: `/registry/${group}/${plural}` },
+    storageVersionHash: await storageVersionHash(`${group}/${storageVersion}/${kind}`),
+    strategy,
+    subresourceStrategies: new Map(hasStatus ? [['status', strategy]] : []),
+    fields: ['metadata.name', 'metadata.namespace', ...selectable.map((f) => text(f.jsonPath).replace(/^\./, ''))],
+    unknownFieldMessage: 'field label not supported: <field>',
+    custom: custom(crd, spec, version),
+  };
+}
+
+function customStrategy(): Strategy {
+  return {
+    allowCreateOnUpdate: false,
+    allowUnconditionalUpdate: false,
+    gracefulDelete: false,
+    deleteReturnsObject: false,
+    generationRises: ['*'],
+    keepsOld: [],
+    onCreate: {},
+    resetFields: {},
+    stored: true,
+  };
+}
+
+function subresources(group: string, version: string, kind: string, of: JsonObject): Map<string, Subresource> {
+  const declared = object(of.subresources);
+  const out = new Map<string, Subresource>();
+  if (isObject(declared.status)) out.set('status', { name: 'status', group, version, kind, verbs: subresourceVerbs });
+  if (isObject(declared.scale)) {
+    out.set('scale', { name: 'scale', group: 'autoscaling', version: 'v1', kind: 'Scale', verbs: subresourceVerbs });
+  }
+  return out;
+}
+
+function custom(crd: JsonObject, spec: JsonObject, version: JsonObject): CustomResource {
+  const scale = object(version.subresources).scale;
+  const generation = object(crd.metadata).generation;
+  const columns = Array.isArray(version.additionalPrinterColumns) ? version.additionalPrinterColumns : [];
+  return {
+    schema: object(version.schema).openAPIV3Schema,
+    generation: typeof generation === 'number' ? generation : 1,
+    preserveUnknownFields: spec.preserveUnknownFields === true,
+    ...(object(crd.metadata).deletionTimestamp === undefined ? {} : { terminating: true }),
+    printerColumns: columns as CustomResource['printerColumns'],
+    ...(isObject(scale) ? { scale: scale as unknown as NonNullable<CustomResource['scale']> } : {}),
+  };
+}
+
+/** The first eight bytes of the SHA-256 of `group/version/kind`, in base64, as discovery shows it. */
+async function storageVersionHash(groupVersionKind: string): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(groupVersionKind)));
+  return btoa(String.fromCharCode(...digest.subarray(0, 8)));
+}

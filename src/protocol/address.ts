@@ -1,0 +1,68 @@
+import type { Bindings } from '../config.ts';
+
+/** Name of a replica's Durable Object: a permanent id. */
+export function replicaName(tenant: string, shard: string, id: number): string {
+  return `${tenant}/${shard}/${id}`;
+}
+
+/** Whether this process owns a replica: all of them unless `GUNWALE_OWN_REPLICAS` lists some. */
+export function ownsReplica(env: Bindings, id: number): boolean {
+  return env.REPLICA !== undefined && ownedReplicas(env)?.includes(id) !== false;
+}
+
+function ownedReplicas(env: Bindings): unknown[] | undefined {
+  return env.GUNWALE_OWN_REPLICAS === undefined ? undefined : (JSON.parse(env.GUNWALE_OWN_REPLICAS) as unknown[]);
+}
+
+/** How to reach one replica. */
+export interface ReplicaLink {
+  /** Posts a body to an operation, `?query` included; rejects when the replica cannot be reached in time. */
+  call(operation: string, body: Uint8Array, timeoutMs: number): Promise<Uint8Array>;
+  /** Opens a WebSocket. */
+  upgrade(operation: string, signal: AbortSignal): Promise<Response>;
+}
+
+/** What a replica's Durable Object offers within its process. */
+export interface ReplicaCalls {
+  call(operation: string, body: Uint8Array): Promise<Uint8Array>;
+}
+
+/**
+ * The link to a replica: straight to its Durable Object where it lives in this process, else through the service that
+ * leads to the gateway of the process that owns it. Throws TypeError when the configuration names neither.
+ */
+export function linkTo(env: Bindings, tenant: string, shard: string, id: number): ReplicaLink {
+  const url = (operation: string) => `http://replica/${replicaName(tenant, shard, id)}/${operation}`;
+  const own = ownsReplica(env, id) ? env.REPLICA!.getByName(replicaName(tenant, shard, id)) : undefined;
+  const fetcher: Pick<Fetcher, 'fetch'> | undefined = own ?? env[`REPLICA_PROCESS_${id}`];
+  if (fetcher === undefined) throw new TypeError(`no route to replica ${id}`);
+  return {
+    upgrade: (operation, signal) => fetcher.fetch(url(operation), { headers: { Upgrade: 'websocket' }, signal }),
+    async call(operation, body, timeoutMs) {
+      if (own !== undefined) return within(timeoutMs, (own as unknown as ReplicaCalls).call(operation, body));
+      const signal = AbortSignal.timeout(timeoutMs);
+      const response = await fetcher.fetch(url(operation), { method: 'POST', body, signal });
+      const answer = new Uint8Array(await response.arrayBuffer());
+      if (response.status !== 200) throw new Error(`replica ${id} answered with ${response.status}`);
+      return answer;
+    },
+  };
+}
+
+async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('timed out')), ms);
+  });
+  try {
+    return await Promise.race([answer, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Takes a replica's URL apart; the operation keeps its query. Undefined for any other URL. */
+export function parseReplicaUrl(url: string): { name: string; id: number; operation: string } | undefined {
+  const match = /^https?:\/\/[^/]+\/([^/?]+\/[^/?]+\/(\d+))\/([a-z]+(?:\?.*)?)$/.exec(url);
+  return match === null ? undefined : { name: match[1]!, id: Number(match[2]), operation: match[3]! };
+}

@@ -1,0 +1,61 @@
+import type { Requirement, Selector } from '../keyspace/types.ts';
+import type { Resource } from './resource.ts';
+
+/** Key prefix of a resource's records, without a trailing slash. Resources that store nothing have none. */
+function root(resource: Resource): string {
+  const prefix = resource.storage?.prefix;
+  if (prefix === undefined) throw new TypeError(`${resource.resource} is not stored`);
+  return prefix;
+}
+
+/**
+ * The storage key of one object. Fails closed: a name or namespace that could reach another key throws, whatever
+ * validation let through.
+ */
+export function keyOf(resource: Resource, namespace: string, name: string): string {
+  for (const part of resource.namespaced ? [namespace, name] : [name]) {
+    if (part === '' || part === '.' || part === '..' || part.includes('/') || part.includes('\u0000')) {
+      throw new TypeError('a key part is empty or has a separator');
+    }
+  }
+  return resource.namespaced ? `${root(resource)}/${namespace}/${name}` : `${root(resource)}/${name}`;
+}
+
+/** The name that a field selector pins down with `metadata.name=…`, if it does. */
+export function singleName(fields: readonly Requirement[]): string | undefined {
+  return pinned(fields, 'metadata.name');
+}
+
+function pinned(fields: readonly Requirement[], key: string): string | undefined {
+  const found = fields.find((f) => f.op === 'in' && f.key === key && f.values.length === 1);
+  return found?.op === 'in' && found.values[0] !== '' ? found.values[0] : undefined;
+}
+
+/**
+ * Prefix that a list or watch scans: the whole resource, one namespace (from the path, or pinned by a field selector),
+ * or, when `name` is known too, the one key.
+ */
+export function collectionPrefix(
+  resource: Resource,
+  namespace: string,
+  fields: readonly Requirement[],
+  name?: string,
+): string {
+  const scope = resource.namespaced ? namespace || pinned(fields, 'metadata.namespace') : undefined;
+  const safe = (part: string) => !part.includes('/') && !part.includes('\u0000');
+  if (
+    name !== undefined &&
+    name !== '' &&
+    safe(name) &&
+    (!resource.namespaced || (scope !== undefined && safe(scope)))
+  ) {
+    return keyOf(resource, scope ?? '', name);
+  }
+  return scope !== undefined && safe(scope) ? `${root(resource)}/${scope}/` : `${root(resource)}/`;
+}
+
+/** The selector to hand to the keyspace, if anything is selected. */
+export function selectorOf(options: { labels: Requirement[]; fields: Requirement[] }): Selector | undefined {
+  if (options.labels.length === 0 && options.fields.length === 0) return undefined;
+  return { labels: options.labels, fields: options.fields };
+}

@@ -1,0 +1,173 @@
+import { convertTo, storageVersion } from '../api/conversion.ts';
+import { isObject, type JsonObject, type JsonValue, type KubeObject } from '../api/object.ts';
+import type { RecordMeta, ValueTag, WorkItem } from '../keyspace/types.ts';
+import { builtins, type Resource } from './resource.ts';
+
+/** Seconds that an event lives after its last write. */
+export const EVENT_TTL = 3600;
+
+type FieldsOf = (object: KubeObject) => Record<string, string>;
+
+const at = (value: JsonValue | undefined, path: readonly string[]): JsonValue | undefined => {
+  let current = value;
+  for (const key of path) current = isObject(current) ? current[key] : undefined;
+  return current;
+};
+const text = (value: JsonValue | undefined): string =>
+  value === undefined || value === null || typeof value === 'object' ? '' : String(value);
+
+/** Selectable fields whose value is not simply the field at that path, by `group/resource`. */
+const special: ReadonlyMap<string, FieldsOf> = new Map<string, FieldsOf>([
+  [
+    '/pods',
+    (pod) => ({
+      'spec.host': text(at(pod, ['spec', 'nodeName'])),
+      'spec.hostNetwork': text(at(pod, ['spec', 'hostNetwork']) ?? false),
+      'status.podIP': podIP(pod),
+      'status.podIPs': '',
+    }),
+  ],
+  ['/nodes', (node) => ({ 'spec.unschedulable': text(at(node, ['spec', 'unschedulable']) ?? false) })],
+  ['/events', (event) => ({ source: text(at(event, ['source', 'component'])) || text(event.reportingComponent) })],
+  ['batch/jobs', (job) => ({ 'status.successful': text(at(job, ['status', 'succeeded']) ?? 0) })],
+  ['/replicationcontrollers', (rc) => ({ 'status.replicas': text(at(rc, ['status', 'replicas']) ?? 0) })],
+]);
+
+function podIP(pod: KubeObject): string {
+  const ips = at(pod, ['status', 'podIPs']);
+  return Array.isArray(ips) ? text(at(ips[0], ['ip'])) : '';
+}
+
+/** Another served row that reads the same records: its field selectors must find them too. */
+interface Sibling {
+  groupVersion: string;
+  paths: readonly (readonly [string, readonly string[]])[];
+}
+
+interface Extractor {
+  paths: readonly (readonly [string, readonly string[]])[];
+  special: FieldsOf | undefined;
+  siblings: readonly Sibling[];
+}
+
+const META_FIELDS: ReadonlySet<string> = new Set(['metadata.name', 'metadata.namespace']);
+
+function pathsOf(resource: Resource): [string, readonly string[]][] {
+  return resource.fields.filter((f) => !META_FIELDS.has(f)).map((f) => [f, f.split('.')]);
+}
+
+function buildExtractor(resource: Resource): Extractor {
+  const version = storageVersion(resource);
+  const rows = [...builtins.values()]
+    .map((group) => group.get(resource.resource))
+    .filter((row) => row?.storage !== undefined && row.storage.prefix === resource.storage?.prefix) as Resource[];
+  const stored = rows.find((row) => row.groupVersion === version) ?? resource;
+  const others = rows.filter((row) => row.groupVersion !== version && pathsOf(row).length > 0);
+  return {
+    paths: pathsOf(stored),
+    special: special.get(`${stored.group}/${stored.resource}`),
+    siblings: others.map((row) => ({ groupVersion: row.groupVersion, paths: pathsOf(row) })),
+  };
+}
+
+/** Extractors of the built-in resources by storage prefix; made once, as the registry itself. */
+const extractors: ReadonlyMap<string, Extractor> = new Map(
+  [...builtins.values()].flatMap((rows) =>
+    [...rows.values()].flatMap((row): [string, Extractor][] =>
+      row.storage === undefined ? [] : [[row.storage.prefix, buildExtractor(row)]],
+    ),
+  ),
+);
+
+function put(fields: Record<string, string>, object: KubeObject, paths: Extractor['paths']): void {
+  for (const [name, path] of paths) {
+    const value = text(at(object, path));
+    if (value !== '') fields[name] = value;
+  }
+}
+
+function selectableFields(resource: Resource, stored: KubeObject): Record<string, string> {
+  const { name = '', namespace = '' } = stored.metadata;
+  const fields: Record<string, string> = { 'metadata.name': name };
+  if (namespace !== '') fields['metadata.namespace'] = namespace;
+  if (resource.custom !== undefined) {
+    if (resource.fields.length > META_FIELDS.size)
+      put(fields, convertTo(stored, resource.groupVersion), pathsOf(resource));
+    return fields;
+  }
+  const extractor = extractors.get(resource.storage?.prefix ?? '');
+  if (extractor === undefined) return fields;
+  put(fields, stored, extractor.paths);
+  for (const sibling of extractor.siblings) put(fields, convertTo(stored, sibling.groupVersion), sibling.paths);
+  for (const [key, value] of Object.entries(extractor.special?.(stored) ?? {})) {
+    if (value === '') delete fields[key];
+    else fields[key] = value;
+  }
+  return fields;
+}
+
+const uidsOfOwners = (object: KubeObject): string[] => (object.metadata.ownerReferences ?? []).map((ref) => ref.uid);
+
+function terms(stored: KubeObject): string[] {
+  const { uid } = stored.metadata;
+  const out = uid === undefined ? [] : [`uid:${uid}`];
+  for (const owner of new Set(uidsOfOwners(stored))) out.push(`owner:${owner}`);
+  const node = stored.kind === 'Pod' && stored.apiVersion === 'v1' ? text(at(stored, ['spec', 'nodeName'])) : '';
+  if (node !== '') out.push(`node:${node}`);
+  return out;
+}
+
+/** What replicas filter and index a record by, read off the object in its storage version. */
+export function recordMeta(resource: Resource, stored: KubeObject, tag: ValueTag): RecordMeta {
+  return {
+    labels: (stored.metadata.labels as JsonObject | undefined as Record<string, string>) ?? {},
+    fields: selectableFields(resource, stored),
+    terms: terms(stored),
+    tag,
+  };
+}
+
+/** Seconds after which a record of this resource goes by itself, if it does. */
+export function ttlOf(resource: Resource): number | undefined {
+  return resource.storage?.prefix === '/registry/events' ? EVENT_TTL : undefined;
+}
+
+const DEPENDENTS_FINALIZERS: readonly string[] = ['foregroundDeletion', 'orphan'];
+
+/**
+ * Work for the control loops that storing `object` makes, to be written in the same batch: owners to look for, dependents
+ * to wait for or to orphan, a namespace to empty.
+ */
+export function workOfPut(key: string, object: KubeObject, old: KubeObject | undefined): WorkItem[] {
+  const work: WorkItem[] = [];
+  const { metadata } = object;
+  const known = new Set(old === undefined ? [] : uidsOfOwners(old));
+  if (uidsOfOwners(object).some((uid) => !known.has(uid))) {
+    work.push({ loop: 'garbage-collector', item: `check-owners:${key}` });
+  }
+  if (object.kind === 'ClusterRole') work.push({ loop: 'clusterrole-aggregation', item: '' });
+  if (object.kind === 'Namespace' && object.apiVersion === 'v1' && old === undefined) {
+    work.push({ loop: 'namespace', item: metadata.name ?? '' });
+  }
+  if (metadata.deletionTimestamp !== undefined) {
+    const waits = (metadata.finalizers ?? []).some((name) => DEPENDENTS_FINALIZERS.includes(name));
+    if (waits) work.push({ loop: 'garbage-collector', item: `finalize:${key}` });
+    if (object.kind === 'Namespace' && object.apiVersion === 'v1') {
+      work.push({ loop: 'namespace', item: metadata.name ?? '' });
+    }
+  }
+  return work;
+}
+
+/** Objects that the control loops put back into every namespace. */
+const KEPT_IN_NAMESPACES: ReadonlySet<string> = new Set(['ServiceAccount default', 'ConfigMap kube-root-ca.crt']);
+
+/** Work that the end of an object makes: its dependents have lost an owner. */
+export function workOfDelete(object: KubeObject): WorkItem[] {
+  const { uid, namespace = '', name = '' } = object.metadata;
+  if (uid === undefined) return [];
+  const work: WorkItem[] = [];
+  if (object.kind === 'ClusterRole') work.push({ loop: 'clusterrole-aggregation', item: '' });
+  if (KEPT_IN_NAMESPACES.has(`${object.kind} ${name}`)) work.push({ loop: 'namespace', item: namespace });
+  return [...work, { loop: 'garbage-collector', item: `owner-deleted:${uid}`, ifTerm: `owner:${uid}` }];
+}

@@ -1,0 +1,89 @@
+import { controlLoopsClass } from '../durable-objects/control-loops/index.ts';
+import { createApp } from './app.ts';
+import { bootstrap } from './bootstrap/index.ts';
+import { type Bindings, type Config, parseConfig } from './config.ts';
+import { Metrics } from './discovery/metrics.ts';
+import { keyspaceClient } from './keyspace/client.ts';
+import type { Keyspace } from './keyspace/types.ts';
+import { policyFor } from './policy/bundle.ts';
+import type { TenantUid, UserInfo } from './request/context.ts';
+
+export { LoopsGateway } from '../durable-objects/control-loops/index.ts';
+export { ReplicaGateway } from '../durable-objects/gateway.ts';
+export { Replica } from '../durable-objects/replica.ts';
+
+/** Who the server is to itself. */
+const SERVER: UserInfo = { name: 'system:apiserver', groups: ['system:masters', 'system:authenticated'], extra: {} };
+
+type Fetch = (request: Request) => Promise<Response>;
+
+/** What an isolate makes once of its configuration. */
+interface Server {
+  config: Config;
+  tenant: TenantUid;
+  keyspace: () => Keyspace;
+  /** Serves clients. */
+  fetch: Fetch;
+  /** Serves calls of the process itself, past authentication. */
+  loopback: Fetch;
+  /** Whether the bootstrap objects are known to exist. */
+  bootstrapped: boolean;
+}
+
+/** The isolate's server, by its bindings, which never change while it lives: nothing of a request is kept here. */
+const servers = new WeakMap<Bindings, Server>();
+
+function serverOf(env: Bindings): Server {
+  const known = servers.get(env);
+  if (known !== undefined) return known;
+  const config = parseConfig(env.GUNWALE_CONFIG);
+  const keyspace = () => keyspaceClient(env, config.tenant);
+  const metrics = new Metrics(new Date());
+  const deps = { config, keyspace, metrics, now: () => new Date() };
+  const clients = createApp(deps);
+  const own = createApp({ ...deps, loopback: SERVER });
+  const made: Server = {
+    config,
+    tenant: config.tenant.uid as TenantUid,
+    keyspace,
+    fetch: async (request) => clients.fetch(request),
+    loopback: async (request) => own.fetch(request),
+    bootstrapped: false,
+  };
+  servers.set(env, made);
+  return made;
+}
+
+/** Makes sure that the bootstrap objects exist. A request that finds no quorum goes on: it will be told so itself. */
+async function ensureBootstrapped(server: Server): Promise<void> {
+  if (server.bootstrapped) return;
+  try {
+    await bootstrap(server.config, server.tenant, server.keyspace(), new Date());
+    server.bootstrapped = true;
+  } catch (error) {
+    console.error('bootstrap failed', error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** The controllers of this process, which call its API past the network. */
+export const ControlLoops = controlLoopsClass((env) => {
+  const server = serverOf(env);
+  return {
+    config: server.config,
+    keyspace: server.keyspace(),
+    api: server.loopback,
+    customResources: async () => {
+      const { resources } = await policyFor(server.tenant, server.keyspace());
+      return [...resources.values()].flatMap((rows) => [...rows.values()]);
+    },
+    now: () => new Date(),
+  };
+});
+
+export default {
+  async fetch(request, env) {
+    const server = serverOf(env);
+    await ensureBootstrapped(server);
+    return server.fetch(request);
+  },
+} satisfies ExportedHandler<Bindings>;
