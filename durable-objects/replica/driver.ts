@@ -13,6 +13,7 @@ import type { Entry, Message, Ready } from '../raft/types.ts';
 import type { RaftLog } from './raft-log.ts';
 import { Reads, RevisionWaits } from './reads.ts';
 import { Refusal } from './refusal.ts';
+import { Turns } from './turns.ts';
 
 /** What the driver needs of the Durable Object. */
 export interface Host {
@@ -67,6 +68,8 @@ export class Driver {
   readonly #node: RawNode;
   readonly #reads: Reads;
   readonly #waits = new RevisionWaits();
+  /** Whose turn it is to change a record. */
+  readonly #turns = new Turns();
   readonly #retention = new Retention();
   readonly #proposals = new Map<number, Proposal>();
   #leaderWaits: { resolve: () => void; deadline: number }[] = [];
@@ -127,6 +130,7 @@ export class Driver {
     const now = this.#host.now();
     this.#node.tick(now);
     this.#waits.settle(this.state.scalars.revision, now);
+    this.#turns.settle(now);
     while ((this.#leaderWaits[0]?.deadline ?? now + 1) <= now) this.#leaderWaits.shift()?.resolve();
     if (this.#flushAt !== undefined && now >= this.#flushAt) this.#flush();
     if (now >= this.#housekeepingAt || this.#expiryDue(now)) this.housekeeping();
@@ -153,13 +157,26 @@ export class Driver {
     this.#activeAt = now;
     if (consistency.type === 'any' && this.#current) return;
     await this.#findLeader(suspect);
-    if (consistency.type === 'leader' && this.#node.isLeader && this.#current) return;
-    if (consistency.type === 'leader' && !this.#node.isLeader) throw new Refusal('notLeader');
+    const unconfirmed = consistency.type === 'leader' || consistency.type === 'turn';
+    if (unconfirmed && !this.#node.isLeader) throw new Refusal('notLeader');
+    if (unconfirmed && this.#current) return;
     if (consistency.type === 'linearizable' || !this.#current) await this.#linearizable();
     if (consistency.type !== 'notOlderThan' && consistency.type !== 'exact') return;
     await this.reached(consistency.revision);
     const { compacted } = this.state.scalars;
     if (consistency.type === 'exact' && consistency.revision < compacted) throw new Refusal('compacted', compacted);
+  }
+
+  /** Resolves when it is this read's turn on the key. */
+  async turnOn(key: string): Promise<void> {
+    const turn = this.#turns.take(key, this.#host.now());
+    this.#arm();
+    await turn;
+  }
+
+  /** A read or a proposal shows that the holder of the key's turn is done. */
+  turnDone(key: string): void {
+    this.#turns.release(key, this.#host.now());
   }
 
   /** Resolves when a revision is applied; refuses with `future` after 3 s. */
@@ -264,6 +281,7 @@ export class Driver {
     this.#host.send(ready.messagesAfterPersist);
     this.#current ||= this.#node.leader !== 0 && this.#log.term(this.#node.commit) === this.#node.term;
     this.#reads.settle(ready.readStates, ready.droppedReads, this.state.scalars.applied);
+    if (!this.#node.isLeader) this.#turns.releaseAll();
     if (this.#node.leader !== 0) for (const { resolve } of this.#leaderWaits.splice(0)) resolve();
   }
 
@@ -363,7 +381,13 @@ export class Driver {
   #arm(): void {
     const now = this.#host.now();
     if (this.state.unflushed) this.#flushAt ??= now + FLUSH_MS;
-    const deadlines = [this.#node.nextDeadline(), this.#flushAt, this.#waits.deadline, this.#leaderWaits[0]?.deadline];
+    const deadlines = [
+      this.#node.nextDeadline(),
+      this.#flushAt,
+      this.#waits.deadline,
+      this.#turns.deadline,
+      this.#leaderWaits[0]?.deadline,
+    ];
     const awake = !this.#node.isQuiescent;
     if (this.#node.isLeader && awake) {
       const { nextExpiry } = this.state;

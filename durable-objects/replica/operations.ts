@@ -1,4 +1,5 @@
 import { Reader } from '../../src/protocol/bytes.ts';
+import { firstConditionKey } from '../../src/protocol/commands.ts';
 import {
   answerWriter,
   decodeGet,
@@ -25,6 +26,8 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
     async (driver, body, suspect) => {
       const { consistency, keys } = decodeGet(body);
       await driver.readable(consistency, suspect);
+      if (consistency.type === 'turn') await driver.turnOn(keys[0] ?? '');
+      else if (consistency.type === 'linearizable') for (const key of keys) driver.turnDone(key);
       const { revision, policy } = driver.state.scalars;
       const records = keys.map((key) => recordOf(driver.state.get(key)));
       return encodeGetAnswer(driver.leader, revision, policy, records);
@@ -45,6 +48,8 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
     'propose',
     async (driver, body, suspect) => {
       const outcome = await driver.propose(body, suspect);
+      const changed = firstConditionKey(body);
+      if (changed !== undefined) driver.turnDone(changed);
       return encodeProposeAnswer(driver.leader, driver.state.scalars.policy, encodable(outcome));
     },
   ],

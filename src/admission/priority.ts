@@ -49,19 +49,27 @@ async function admitPod(attributes: Attributes): Promise<void> {
   spec.preemptionPolicy = policy;
 }
 
-/** Turns a pod's priority class into its priority, and lets only one class be the default. */
+/** Classes that the system's own pods need. */
+const SYSTEM_CLASSES: ReadonlySet<string> = new Set(['system-node-critical', 'system-cluster-critical']);
+
+/** Turns a pod's priority class into its priority, lets only one class be the default, and keeps the system's own. */
 export const priority: Plugin = {
   name: 'Priority',
   resources: ['/pods', 'scheduling.k8s.io/priorityclasses'],
-  operations: ['CREATE', 'UPDATE'],
+  operations: ['CREATE', 'UPDATE', 'DELETE'],
   admit: async (attributes) => {
-    if (attributes.resource.resource === 'pods') await admitPod(attributes);
+    const { resource, operation, name } = attributes;
+    if (operation === 'DELETE') {
+      if (resource.resource === 'priorityclasses' && SYSTEM_CLASSES.has(name)) {
+        throw refuse(attributes, 'this is a system priority class and cannot be deleted');
+      }
+    } else if (resource.resource === 'pods') await admitPod(attributes);
   },
   validate: async (attributes) => {
-    if (attributes.resource.resource === 'pods' || attributes.object!.globalDefault !== true) return;
+    if (attributes.resource.resource === 'pods' || attributes.object?.globalDefault !== true) return;
     const current = (await defaultClass(attributes))?.metadata.name;
     if (current === undefined) return;
-    if (attributes.operation === 'UPDATE' && current === attributes.object!.metadata.name) return;
+    if (attributes.operation === 'UPDATE' && current === attributes.object.metadata.name) return;
     throw refuse(attributes, `PriorityClass ${current} is already marked as default. Only one default can exist`);
   },
 };

@@ -54,7 +54,8 @@ export interface KubeObject extends JsonObject {
 
 /** Sets an own property, also for `__proto__`, which plain assignment would swallow. */
 export function setKey(target: JsonObject, key: string, value: JsonValue): void {
-  if (key === '__proto__') Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+  if (key === '__proto__')
+    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
   else target[key] = value;
 }
 

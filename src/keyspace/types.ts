@@ -78,6 +78,8 @@ export type ProposeResult =
  * `linearizable`: ReadIndex, confirmed by a quorum round that began after the read arrived.
  * `any`: whatever the nearest replica has applied (resourceVersion=0).
  * `leader`: what the leader has applied, unconfirmed: only for values whose use is guarded by a condition.
+ * `turn`: as `leader`, but reads of the first key for a change are let through one after another, each once the one before
+ * has proposed or read again (at most 1 s; advisory).
  * `notOlderThan`: some state at or after that revision; throws {@link FutureRevisionError} after 3 s.
  * `exact`: the state at exactly that revision (lists only); throws {@link CompactedError} when history is gone.
  */
@@ -85,6 +87,7 @@ export type Consistency =
   | { type: 'linearizable' }
   | { type: 'any' }
   | { type: 'leader' }
+  | { type: 'turn' }
   | { type: 'notOlderThan'; revision: Revision }
   | { type: 'exact'; revision: Revision };
 
@@ -142,7 +145,10 @@ export interface WatchRequest {
    * `initial`: first the state as `added` events in key order, then `synced`, then events after it.
    * `now`: events after the present revision only.
    */
-  start: { type: 'after'; revision: Revision } | { type: 'initial'; consistency: Consistency } | { type: 'now'; consistency: Consistency };
+  start:
+    | { type: 'after'; revision: Revision }
+    | { type: 'initial'; consistency: Consistency }
+    | { type: 'now'; consistency: Consistency };
 }
 
 export type WatchEvent =

@@ -17,7 +17,9 @@ async function main(): Promise<number> {
     process.stdout.write(`${usage()}\n`);
     return 0;
   }
-  return commands[command]!(args);
+  const chosen = commands[command];
+  if (!chosen) throw new UsageError(`There is no command ${command}.`);
+  return chosen(args);
 }
 
 try {

@@ -65,6 +65,12 @@ export function encodeProposal(id: Uint8Array, batch: Batch, policyRevision: Rev
   return writer.finish();
 }
 
+/** The key of a proposal's first condition: the record that it changes, if it changes one. */
+export function firstConditionKey(payload: Uint8Array): string | undefined {
+  const reader = new Reader(payload.subarray(PROPOSAL_ID_LENGTH + 8));
+  return reader.varint() === 0 ? undefined : readCondition(reader).key;
+}
+
 /** Makes a log entry of a payload. */
 export function encodeEntry(kind: number, time: number, payload: Uint8Array): Uint8Array {
   const entry = new Uint8Array(ENTRY_HEADER + payload.length);

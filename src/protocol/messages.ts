@@ -17,7 +17,7 @@ import { Reader, Writer } from './bytes.ts';
 import { decodeRecord } from './records.ts';
 import { readSelector, writeSelector } from './selectors.ts';
 
-const CONSISTENCIES = ['linearizable', 'any', 'leader', 'notOlderThan', 'exact'] as const;
+const CONSISTENCIES = ['linearizable', 'any', 'leader', 'notOlderThan', 'exact', 'turn'] as const;
 
 /**
  * Why a replica could not answer. `notLeader`, `unavailable` and `overloaded` say that nothing was proposed;

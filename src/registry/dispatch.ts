@@ -7,12 +7,12 @@ import { unknownPath } from '../discovery/routes.ts';
 import { readObject } from '../request/body.ts';
 import type { RequestContext } from '../request/context.ts';
 import { writeOptions } from '../request/options.ts';
-import { badRequest, methodNotAllowed, noSuchResource } from '../status/status.ts';
+import { badRequest, methodNotAllowed, noSuchResource, notFound } from '../status/status.ts';
 import { serveDelete, serveDeleteCollection } from './deletes.ts';
 import { expectedOf } from './endpoint.ts';
 import { serveCreate, servePatch, serveUpdate } from './handlers.ts';
 import { serveList } from './list.ts';
-import { formOf, respondObject } from './present.ts';
+import { formOf, presenterOf, respond, respondObject } from './present.ts';
 import { serveGet } from './read.ts';
 import { builtins, type Resource, type Verb } from './resource.ts';
 import { serveBinding } from './subresources/binding.ts';
@@ -68,6 +68,29 @@ const scale: Route = {
   patch: (ctx, resource) => serveScale(ctx, resource, 'patch'),
 };
 
+/** The one component that this server can speak for: its store, which has just answered. */
+const componentStatus = (): KubeObject => ({
+  kind: 'ComponentStatus',
+  apiVersion: 'v1',
+  metadata: { name: 'etcd-0' },
+  conditions: [{ type: 'Healthy', status: 'True', message: 'ok' }],
+});
+const component: Route = {
+  get: async (ctx, resource) => {
+    await ctx.keyspace.policyRevision();
+    if (ctx.info.name !== 'etcd-0') throw notFound({ group: '', name: 'componentstatuses' }, ctx.info.name);
+    return respondObject(ctx, resource, componentStatus());
+  },
+};
+const components: Route = {
+  list: async (ctx, resource) => {
+    const form = formOf(ctx, resource, true);
+    await ctx.keyspace.policyRevision();
+    const body = presenterOf(ctx, resource, form).list([componentStatus()], { resourceVersion: '' });
+    return respond(ctx, body, form.contentType);
+  },
+};
+
 /** Subresources that are not simply a part of their object, by `resource/subresource`. */
 const subresources: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['pods/binding', { create: serveBinding }],
@@ -88,6 +111,7 @@ const allowed = (route: Route, verbs: ReadonlySet<Verb>): Route =>
 /** The route of a collection path; without a namespace only what looks at all of them is there. */
 function collectionRoute(ctx: RequestContext, resource: Resource): Route {
   if (resource.resource === 'bindings' && resource.group === '') return { create: serveBinding };
+  if (resource.resource === 'componentstatuses') return components;
   const route = allowed(isReview(resource.resource) ? review : collection, resource.verbs);
   if (!resource.namespaced || ctx.info.namespace !== '') return route;
   const { list, watch } = route;
@@ -109,6 +133,7 @@ function routeOf(ctx: RequestContext, resource: Resource): Route {
   if (!resource.namespaced && namespace !== '' && !own) return {};
   if (parts.length < 2) return collectionRoute(ctx, resource);
   if (resource.namespaced && namespace === '') return {};
+  if (parts.length === 2 && resource.resource === 'componentstatuses') return component;
   if (parts.length === 2) return isReview(resource.resource) ? {} : allowed(object, resource.verbs);
   return parts.length === 3 ? subresourceRoute(resource, parts[2]!) : {};
 }

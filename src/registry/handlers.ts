@@ -75,6 +75,7 @@ export async function serveUpdate(ctx: RequestContext, resource: Resource, subre
   ensureNamespace(scope, body);
   checkName(scope, body);
   const written = await updateObject(scope, {
+    queues: !body.metadata.resourceVersion,
     transform: (existing) => managed(scope, options, existing, deepCopy(body)),
     ...(body.metadata.uid === undefined ? {} : { uid: body.metadata.uid }),
     authorizeCreate: createAuthorizer(scope),
@@ -94,6 +95,7 @@ export async function servePatch(ctx: RequestContext, resource: Resource, subres
   const patch = applyPatch(scope, kind, bytes, options);
   const written = await updateObject(scope, {
     transform: patch,
+    queues: true,
     createsMissing: kind === 'apply',
     authorizeCreate: createAuthorizer(scope),
     allocate: allocatorOf(scope),

@@ -5,6 +5,7 @@ import { stringifyJson } from '../codec/json.ts';
 import { encodeProtobuf, encodeWatchFrame } from '../codec/protobuf.ts';
 import { decodeStored, type ListMetadata } from '../codec/stored.ts';
 import { toPartialObjectMetadata, toPartialObjectMetadataList, toTable } from '../codec/table/index.ts';
+import { checkTransform } from '../codec/table/partial.ts';
 import { stringifyYaml } from '../codec/yaml.ts';
 import type { StoredRecord } from '../keyspace/types.ts';
 import type { RequestContext } from '../request/context.ts';
@@ -37,7 +38,10 @@ export function toObject(resource: Resource, record: StoredRecord): KubeObject {
 export function formOf(ctx: RequestContext, resource: Resource, collection: boolean): Negotiated {
   const endpoint = resource.custom ? endpoints.custom : collection ? endpoints.collection : endpoints.object;
   const { headers } = ctx.request;
-  return negotiate(headers.get('accept'), endpoint, wantsPretty(ctx.url.searchParams, headers.get('user-agent')));
+  const pretty = wantsPretty(ctx.url.searchParams, headers.get('user-agent'));
+  const form = negotiate(headers.get('accept'), endpoint, pretty);
+  if (form.as !== undefined) checkTransform(form.as.kind, resource, collection);
+  return form;
 }
 
 /** Bytes of a tree in a media type. Kinds without protobuf never get here with it: negotiation refuses them. */

@@ -40,6 +40,8 @@ export interface Update {
    * met; must not change `existing`.
    */
   transform: (existing: KubeObject | undefined) => Promise<KubeObject> | KubeObject;
+  /** The client names no version: wait for a turn rather than race concurrent writers. */
+  queues?: boolean;
   /** uid that the existing object must have. */
   uid?: string;
   /** Creates the object when it is missing, whatever the resource says (apply). */
@@ -68,7 +70,7 @@ export async function updateObject(scope: Scope, update: Update): Promise<Writte
   const { ctx, resource } = scope;
   const key = keyOf(resource, scope.namespace, scope.name);
   const deadline = Date.now() + RETRY_MS;
-  let record = (await ctx.keyspace.get([key], { type: 'leader' })).records[0];
+  let record = (await ctx.keyspace.get([key], { type: update.queues ? 'turn' : 'leader' })).records[0];
   let confirmed = false;
   for (;;) {
     const warned = ctx.warnings.length;

@@ -128,7 +128,9 @@ export const unknownBodyFormat = (accepted: string[]) =>
   );
 /** 422: `kind` is the kind's name; the message joins the causes as upstream does. */
 export const invalid = (kind: Subject, name: string, causes: StatusCause[]) => {
-  const all = causes.map((c) => (c.field === undefined || c.field === '' ? `${c.message}` : `${c.field}: ${c.message}`));
+  const all = causes.map((c) =>
+    c.field === undefined || c.field === '' ? `${c.message}` : `${c.field}: ${c.message}`,
+  );
   const lines = [...new Set(all)];
   const text = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`;
   return make(422, 'Invalid', `${qualified(kind)} "${name}" is invalid: ${text}`, about(kind, name, { causes }));

@@ -8,6 +8,8 @@ import { parseArgs } from 'node:util';
 
 const here = import.meta.dirname;
 const listFile = join(here, 'disagreements.txt');
+/** A step without an answer in this time has failed. */
+const STEP_TIMEOUT_MS = '5000';
 const HEADER =
   '# Steps of the transcripts that do not agree with kube-apiserver yet. This list may only get shorter:\n' +
   '# npm run conformance -- --shrink\n';
@@ -49,7 +51,7 @@ process.exitCode = surprises.length > 0 || steps.length === 0 ? 1 : 0;
 function replay(kubeconfig: string, chosen: string[]): Step[] {
   const folder = mkdtempSync(join(tmpdir(), 'gunwale-replay-'));
   const result = join(folder, 'result.json');
-  const args = [join(here, 'replay.mjs'), '--kubeconfig', kubeconfig, '--json', result, ...chosen];
+  const args = [join(here, 'replay.mjs'), '--kubeconfig', kubeconfig, '--json', result, '--timeout', STEP_TIMEOUT_MS, ...chosen];
   const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 256 * 1024 * 1024 });
   const areas = stdout.split('\n').filter((line) => / of \d+ steps$/.test(line));
   for (const line of areas) console.log(line);
