@@ -28,4 +28,4 @@ try {
   process.stderr.write(error instanceof UsageError ? `gunwale: ${error.message}\n` : `${(error as Error).stack}\n`);
   process.exitCode = 1;
 }
-if (process.connected) process.disconnect();
+if (process.connected) process.disconnect?.();
