@@ -137,6 +137,7 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
       transaction: (write: () => void) => storage.transactionSync(write),
       setTimer: (at: number | undefined) => this.#setTimer(at),
       sleep: (alarm: number | undefined) => this.#sleep(alarm),
+      orphaned: () => this.#sockets.dismiss(),
       pokeLoops: () => this.#pokeLoops(),
       fail: (error: unknown) => {
         console.error(error);

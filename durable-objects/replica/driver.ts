@@ -30,6 +30,8 @@ export interface Host {
   setTimer(at: number | undefined): void;
   /** The replica falls silent: what must survive sleep is to be kept, and it wants to be woken at `alarm`. */
   sleep(alarm: number | undefined): void;
+  /** No leader has been known for a while: watchers would hear nothing here, so they should go on elsewhere. */
+  orphaned(): void;
   /** The leader wrote outbox rows. */
   pokeLoops(): void;
   /** The core's assumptions are broken: build everything anew from disk. */
@@ -41,6 +43,8 @@ const NO_DATA = new Uint8Array(0);
 const FLUSH_MS = 20;
 /** A leader that nobody asked anything for so long falls silent. */
 const QUIET_MS = 3_000;
+/** How long a replica without a leader keeps its watchers. */
+const ORPHANED_MS = 3_000;
 const HOUSEKEEPING_MS = 5_000;
 const FUTURE_WAIT_MS = 3_000;
 /** How often a replica that knows no leader starts an election because it is asked something. */
@@ -79,6 +83,7 @@ export class Driver {
   /** Whether a leader's own commit has shown how far this replica had answered before it was restarted. */
   #current = false;
   #activeAt: number;
+  #leaderlessSince: number | undefined;
   #triedRestAt = Number.NEGATIVE_INFINITY;
   #campaignAt = Number.NEGATIVE_INFINITY;
   #flushAt: number | undefined;
@@ -135,7 +140,16 @@ export class Driver {
     if (this.#flushAt !== undefined && now >= this.#flushAt) this.#flush();
     if (now >= this.#housekeepingAt || this.#expiryDue(now)) this.housekeeping();
     if (now >= this.#quietAt()) this.#rest(now);
+    this.#checkLeader(now);
     this.turn();
+  }
+
+  #checkLeader(now: number): void {
+    if (this.#node.leader !== 0) this.#leaderlessSince = undefined;
+    else this.#leaderlessSince ??= now;
+    if (now - (this.#leaderlessSince ?? now) < ORPHANED_MS) return;
+    this.#leaderlessSince = now;
+    this.#host.orphaned();
   }
 
   /**

@@ -32,8 +32,8 @@ function mergeMaps(type: MapType, live: JsonValue, config: JsonValue): JsonValue
   for (const key of Object.keys(left)) {
     const mine = left[key];
     const theirs = Object.hasOwn(right, key) ? right[key] : undefined;
-    const merged =
-      mine === undefined || theirs === undefined ? (mine ?? theirs) : mergeValues(typeOfKey(type, key), mine, theirs);
+    let merged = theirs === undefined ? mine : theirs;
+    if (mine !== undefined && theirs !== undefined) merged = mergeValues(typeOfKey(type, key), mine, theirs);
     if (merged !== undefined) setKey(out, key, merged);
   }
   for (const key of Object.keys(right)) {

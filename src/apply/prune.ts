@@ -1,4 +1,4 @@
-import type { KubeObject } from '../api/object.ts';
+import { isObject, type KubeObject } from '../api/object.ts';
 import type { FieldSet } from './field-set.ts';
 import { difference, EMPTY_SET, intersection, isEmptySet, union } from './field-set.ts';
 import type { Owner, Owners } from './managers.ts';
@@ -31,7 +31,7 @@ export function prune(
   const mergedSet = withNamedFields(type, fieldSetOf(type, full));
   const dropped = intersection(difference(mergedSet, prunedSet), lastSet);
   const result = (removeItems(type, full, dropped) ?? {}) as KubeObject;
-  return home.back(result);
+  return home.back(withMetadata(result));
 }
 
 const same = (object: KubeObject): KubeObject => object;
@@ -40,6 +40,10 @@ function versionOf(groupVersion: string, versions: Versions): OtherVersion | und
   if (groupVersion === versions.groupVersion) return { kind: versions.kind, convert: same, back: same };
   return versions.otherVersion?.(groupVersion);
 }
+
+/** Conversions count on metadata, which pruning may have taken whole. */
+const withMetadata = (object: KubeObject): KubeObject =>
+  isObject(object.metadata) ? object : { ...object, metadata: {} };
 
 /** Puts back what owners claim in any version, those of the version pruned in first. The result is in that version. */
 function keepOwned(
@@ -58,8 +62,10 @@ function keepOwned(
     const claimed = owned.get(groupVersion);
     const version = versionOf(groupVersion, versions);
     if (claimed === undefined || version === undefined) continue;
-    const to = (object: KubeObject) => (groupVersion === prunedIn ? object : version.convert(home.back(object)));
-    const from = (object: KubeObject) => (groupVersion === prunedIn ? object : home.convert(version.back(object)));
+    const to = (object: KubeObject) =>
+      groupVersion === prunedIn ? object : version.convert(home.back(withMetadata(object)));
+    const from = (object: KubeObject) =>
+      groupVersion === prunedIn ? object : home.convert(version.back(withMetadata(object)));
     const type = version.kind.type;
     const all = to(full);
     const gone = difference(

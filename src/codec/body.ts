@@ -48,7 +48,7 @@ export function decodeBody(bytes: Uint8Array, contentType: string, custom = fals
 /**
  * Reads the object of a create or update: decodes, fills in or compares kind and apiVersion, and applies
  * `fieldValidation`: Strict throws 400, Warn adds one text per finding to `warnings`. `onStrict` gives all findings of
- * an object: for custom resources the caller adds those of the schema there.
+ * an object: for custom resources the caller prunes it there, and adds what that finds.
  */
 export function decodeObject(
   bytes: Uint8Array,
@@ -78,7 +78,8 @@ export function decodeObject(
   if (actual.version === '' && !expected.custom)
     throw cannot(`Object 'apiVersion' is missing in '${utf8.decode(bytes)}'`);
   const decoded = decodeAs(body, actual, expected, cannot);
-  const findings = fieldValidation === 'Ignore' ? [] : onStrict(decoded);
+  const found = wrapping(cannot, () => onStrict(decoded));
+  const findings = fieldValidation === 'Ignore' ? [] : found;
   if (findings.length > 0 && fieldValidation === 'Strict') throw cannot(strictError(findings));
   warnings.push(...findings);
   checkVersion(actual, expected);

@@ -1,6 +1,7 @@
 import { deepEqual, isObject, type JsonObject, type JsonValue } from '../api/object.ts';
 import { causes, type StatusCause } from '../status/status.ts';
 import { hasFormat } from './formats.ts';
+import { matchesPattern } from './patterns.ts';
 import type { Structural } from './structural.ts';
 
 const INT_OR_STRING = 'x-kubernetes-int-or-string';
@@ -111,23 +112,10 @@ function stringFaults(value: string, schema: Structural, path: string): StatusCa
   if (schema.minLength !== undefined && length < schema.minLength) {
     return [causes.invalid(path, value, `${path} in body should be at least ${schema.minLength} chars long`)];
   }
-  if (schema.pattern !== undefined && schema.pattern !== '' && !matches(schema.pattern, value)) {
+  if (schema.pattern !== undefined && schema.pattern !== '' && !matchesPattern(schema.pattern, value)) {
     return [causes.invalid(path, value, `${path} in body should match '${schema.pattern}'`)];
   }
   return [];
-}
-
-/** Whether a value matches a Go pattern. A pattern that JavaScript cannot compile refuses nothing here. */
-function matches(pattern: string, value: string): boolean {
-  try {
-    return new RegExp(pattern.replace(/\(\?P</g, '(?<'), 'u').test(value);
-  } catch {
-    try {
-      return new RegExp(pattern).test(value);
-    } catch {
-      return true;
-    }
-  }
 }
 
 const RANGES: Record<string, [bigint, bigint]> = {
@@ -224,6 +212,26 @@ function objectFaults(value: JsonObject, schema: Structural, path: string): Stat
  * Validates a custom object against its schema (OpenAPI v3 as kube-apiserver reads it) and returns the causes of a 422
  * in its words. `kind`, `apiVersion` and `metadata` are validated elsewhere.
  */
-export function validateSchema(object: JsonObject, schema: Structural): StatusCause[] {
-  return check(object as JsonValue, schema, '').found;
+export function validateSchema(object: JsonValue, schema: Structural): StatusCause[] {
+  return check(object, schema, '').found;
+}
+
+/** Whether the value at a path is the same in both, or lies in something that is. */
+function isUnchanged(value: JsonValue | undefined, old: JsonValue | undefined, path: string): boolean {
+  const keys = path.split(/[.[]/);
+  let [now, before] = [value, old];
+  for (const key of keys) {
+    if (!isObject(now) || !isObject(before)) return false;
+    [now, before] = [now[key], before[key]];
+    if (now !== undefined && deepEqual(now, before)) return true;
+  }
+  return false;
+}
+
+/**
+ * Causes that an update is refused for: those in parts that it leaves as they were are borne with (KEP-4008,
+ * ratcheting).
+ */
+export function ratchet(faults: StatusCause[], object: JsonValue, old: JsonValue): StatusCause[] {
+  return faults.filter(({ field = '' }) => !isUnchanged(object, old, field));
 }

@@ -61,7 +61,7 @@ export async function startCluster(options: Options, say: (line: string) => void
   );
   const cfBlobHeader = `cf-${randomBytes(16).toString('hex')}`;
   const socket = (name: string) => join(socketFolder, `${name}.sock`);
-  const front = await openFront(options, { tls: keys.server, upstream: socket('api'), cfBlobHeader });
+  const front = await openFront(options, { tls: keys.server, upstream: { path: socket('api') }, cfBlobHeader });
   const config = workerConfig({ ...options, port: front.port }, record.tenant, replicas, keys);
   const wiring: ClusterWiring = { plans, config, cfBlobHeader, socket };
   const kubeconfigFile = join(data, 'kubeconfig');
@@ -163,7 +163,8 @@ function firstAddress(range: string): string {
 
 type FrontWiring = Pick<FrontOptions, 'tls' | 'upstream' | 'cfBlobHeader'>;
 
-async function openFront(options: Options, wiring: FrontWiring): Promise<Front> {
+/** Starts the front; throws UsageError when its port cannot be opened. */
+export async function openFront(options: Options, wiring: FrontWiring): Promise<Front> {
   try {
     return await startFront({ port: options.port, host: options.bindAddress, ...wiring });
   } catch (error) {

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, type JsonValue } from '../api/object.ts';
+import { compareVersions } from '../discovery/version.ts';
 import type { CustomResource, Resource, Strategy, Subresource, Verb } from '../registry/resource.ts';
 
 const verbs: ReadonlySet<Verb> = new Set([
@@ -40,12 +41,14 @@ async function row(crd: JsonObject, spec: JsonObject, version: JsonObject, stora
   const kind = text(names.kind);
   const name = text(version.name);
   const hasStatus = isObject(object(version.subresources).status);
-  const strategy = customStrategy();
+  const groupVersion = `${group}/${name}`;
+  const strategy = customStrategy(hasStatus ? { [groupVersion]: ['status'] } : {});
+  const statusStrategy = customStrategy({ [groupVersion]: ['metadata', 'spec'] });
   const selectable = Array.isArray(version.selectableFields) ? version.selectableFields.filter(isObject) : [];
   return {
     group,
     version: name,
-    groupVersion: `${group}/${name}`,
+    groupVersion,
     resource: plural,
     singular: text(names.singular),
     kind,
@@ -58,14 +61,14 @@ async function row(crd: JsonObject, spec: JsonObject, version: JsonObject, stora
     storage: { apiVersion: `${group}/${storageVersion}`, prefix: `/registry/${group}/${plural}` },
     storageVersionHash: await storageVersionHash(`${group}/${storageVersion}/${kind}`),
     strategy,
-    subresourceStrategies: new Map(hasStatus ? [['status', strategy]] : []),
+    subresourceStrategies: new Map(hasStatus ? [['status', statusStrategy]] : []),
     fields: ['metadata.name', 'metadata.namespace', ...selectable.map((f) => text(f.jsonPath).replace(/^\./, ''))],
     unknownFieldMessage: 'field label not supported: <field>',
     custom: custom(crd, spec, version),
   };
 }
 
-function customStrategy(): Strategy {
+function customStrategy(resetFields: Strategy['resetFields']): Strategy {
   return {
     allowCreateOnUpdate: false,
     allowUnconditionalUpdate: false,
@@ -74,7 +77,7 @@ function customStrategy(): Strategy {
     generationRises: ['*'],
     keepsOld: [],
     onCreate: {},
-    resetFields: {},
+    resetFields,
     stored: true,
   };
 }
@@ -95,12 +98,37 @@ function custom(crd: JsonObject, spec: JsonObject, version: JsonObject): CustomR
   const columns = Array.isArray(version.additionalPrinterColumns) ? version.additionalPrinterColumns : [];
   return {
     schema: object(version.schema).openAPIV3Schema,
+    schemas: schemas(spec),
+    ...deprecation(spec, version),
     generation: typeof generation === 'number' ? generation : 1,
     preserveUnknownFields: spec.preserveUnknownFields === true,
     ...(object(crd.metadata).deletionTimestamp === undefined ? {} : { terminating: true }),
     printerColumns: columns as CustomResource['printerColumns'],
     ...(isObject(scale) ? { scale: scale as unknown as NonNullable<CustomResource['scale']> } : {}),
   };
+}
+
+function schemas(spec: JsonObject): Map<string, unknown> {
+  const versions = Array.isArray(spec.versions) ? spec.versions.filter(isObject) : [];
+  return new Map(
+    versions.map((v) => [`${text(spec.group)}/${text(v.name)}`, object(v.schema).openAPIV3Schema as unknown]),
+  );
+}
+
+/** The warning of a deprecated version: its own, or one that names the newest version to use instead. */
+function deprecation(spec: JsonObject, version: JsonObject): { deprecation?: string } {
+  if (version.deprecated !== true) return {};
+  if (typeof version.deprecationWarning === 'string') return { deprecation: version.deprecationWarning };
+  const group = text(spec.group);
+  const kind = text(object(spec.names).kind);
+  const name = text(version.name);
+  const versions = Array.isArray(spec.versions) ? spec.versions.filter(isObject) : [];
+  const [newest] = versions
+    .filter((v) => v.served === true && v.deprecated !== true && compareVersions(text(v.name), name) < 0)
+    .map((v) => text(v.name))
+    .sort(compareVersions);
+  const instead = newest === undefined ? '' : `; use ${group}/${newest} ${kind}`;
+  return { deprecation: `${group}/${name} ${kind} is deprecated${instead}` };
 }
 
 /** The first eight bytes of the SHA-256 of `group/version/kind`, in base64, as discovery shows it. */

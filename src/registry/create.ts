@@ -102,7 +102,7 @@ export async function prepareNew(scope: Scope, object: KubeObject): Promise<void
   ensureNamespace(scope, object);
   prepareForCreate(resource, object, { now, user: ctx.user, warnings: ctx.warnings });
   const faults = validateCreate(resource, object);
-  if (faults.length > 0) throw invalid(kindSubject(scope), object.metadata.name ?? '', faults);
+  if (faults.length > 0) throw invalid(kindSubject(scope, object), object.metadata.name ?? '', faults);
   await validate(plugins, attributesOf({ ...scope, name: object.metadata.name ?? '' }, 'CREATE', object, undefined));
 }
 

@@ -1,13 +1,20 @@
-import type { JsonValue, KubeObject } from '../api/object.ts';
+import { deepCopy, isObject, type JsonValue, type KubeObject } from '../api/object.ts';
+import { coerceEmbedded } from '../extensions/embedded.ts';
 import { applySchemaDefaults, prune, type Structural } from '../extensions/structural.ts';
 import type { Resource } from './resource.ts';
 
 const schemaOf = (resource: Resource) => resource.custom?.schema as Structural | undefined;
+const told = (path: string) => `unknown field ${JSON.stringify(path)}`;
 
-/** Drops what the schema of a custom resource does not name, in place; tells what that was, as a strict reading does. */
+/**
+ * Drops what the schema of a custom resource does not name, in place; tells what that was, as a strict reading does.
+ * Metadata of embedded objects gets its type. Throws a DecodeError where it cannot.
+ */
 export function pruneCustom(resource: Resource, object: KubeObject): string[] {
-  if (resource.custom === undefined || resource.custom.preserveUnknownFields) return [];
-  return prune(object as JsonValue, schemaOf(resource)).map((path) => `unknown field ${JSON.stringify(path)}`);
+  if (resource.custom === undefined) return [];
+  const schema = schemaOf(resource);
+  const unknown = resource.custom.preserveUnknownFields ? [] : prune(object as JsonValue, schema);
+  return [...unknown.map(told), ...coerceEmbedded(object, schema)];
 }
 
 /** Fills in the defaults of the schema of a custom resource, in place. */
@@ -15,11 +22,55 @@ export function defaultCustom(resource: Resource, object: KubeObject): void {
   applySchemaDefaults(object as JsonValue, schemaOf(resource));
 }
 
-/** Warnings that a new custom object gets. */
-export function customWarnings(object: KubeObject): string[] {
-  const names = (object.metadata.finalizers ?? []).filter((name) => !name.includes('/'));
-  return names.map(
-    (name) =>
-      `metadata.finalizers: ${JSON.stringify(name)}: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`,
+function pruneTo(resource: Resource, object: KubeObject, schema: Structural | undefined): void {
+  if (schema !== undefined && resource.custom?.preserveUnknownFields !== true) prune(object as JsonValue, schema);
+}
+
+/**
+ * A stored custom object, which is changed, in the version of a row: pruned and defaulted by the schema of the version
+ * that it was stored in, unless it is `current`, and pruned by that of the row's.
+ */
+export function readCustom(resource: Resource, object: KubeObject, current: boolean): KubeObject {
+  const { apiVersion = '' } = object;
+  if (!current) {
+    const schema = resource.custom?.schemas.get(apiVersion) as Structural | undefined;
+    pruneTo(resource, object, schema);
+    applySchemaDefaults(object as JsonValue, schema);
+  }
+  if (apiVersion === resource.groupVersion) return object;
+  object.apiVersion = resource.groupVersion;
+  pruneTo(resource, object, schemaOf(resource));
+  return object;
+}
+
+/** A custom object in the version that its definition stores, with the fields that this knows. */
+export function customToStorage(resource: Resource, object: KubeObject): KubeObject {
+  const { apiVersion } = resource.storage ?? {};
+  if (apiVersion === undefined || apiVersion === object.apiVersion) return object;
+  const out = deepCopy({ ...object, apiVersion });
+  pruneTo(resource, out, resource.custom?.schemas.get(apiVersion) as Structural | undefined);
+  return out;
+}
+
+const STANDARD_FINALIZERS: ReadonlySet<string> = new Set(['orphan', 'foregroundDeletion', 'kubernetes']);
+
+/** Warnings about the finalizers that a write brings to a custom object. */
+export function customWarnings(object: KubeObject, old?: KubeObject): string[] {
+  const known = new Set([...STANDARD_FINALIZERS, ...(old?.metadata.finalizers ?? [])]);
+  const names = [...new Set(object.metadata.finalizers ?? [])].filter(
+    (name) => !name.includes('/') && !known.has(name),
   );
+  return names.sort().map((name) => {
+    const form = name.includes('.') ? 'name including a path (/)' : 'name';
+    const why = `prefer a domain-qualified finalizer ${form} to avoid accidental conflicts with other finalizer writers`;
+    return `metadata.finalizers: ${JSON.stringify(name)}: ${why}`;
+  });
+}
+
+/** Whether a definition, as stored, still makes the row that a client is served by. */
+export function isCurrentDefinition(resource: Resource, definition: KubeObject): boolean {
+  const spec = isObject(definition.spec) ? definition.spec : {};
+  const versions = Array.isArray(spec.versions) ? spec.versions.filter(isObject) : [];
+  const served = versions.some((v) => v.name === resource.version && v.served === true);
+  return served && (definition.metadata.generation ?? 1) === resource.custom?.generation;
 }

@@ -76,6 +76,7 @@ function rowOf(definition: KubeObject): Resource {
     storage: { apiVersion: groupVersion, prefix: `/registry/${spec.group}/${resource}` },
     custom: {
       schema: undefined,
+      schemas: new Map(),
       generation: Number(definition.metadata.generation ?? 1),
       preserveUnknownFields: true,
       printerColumns: [],

@@ -176,7 +176,7 @@ export async function serveResource(ctx: RequestContext, config: Config): Promis
   const handler = served ? route[ctx.info.verb as Verb] : undefined;
   if (handler === undefined) throw methodNotAllowed();
   requireNames(ctx);
-  const deprecation = deprecations.get(`${resource.groupVersion} ${resource.resource}`);
+  const deprecation = resource.custom?.deprecation ?? deprecations.get(`${resource.groupVersion} ${resource.resource}`);
   if (deprecation !== undefined) ctx.warnings.push(deprecation);
   return handler(ctx, resource, config);
 }

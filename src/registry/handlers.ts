@@ -13,17 +13,16 @@ import { isDefinition } from './deletion.ts';
 import { checkName, createAuthorizer, defaulted, expectedOf, scopeOf } from './endpoint.ts';
 import { managed } from './managers.ts';
 import { applyPatch, patchKind } from './patch.ts';
-import { canSplice, formOf, presenterOf, respond } from './present.ts';
+import { canSplice, formOf, presenterOf, respond, toObject } from './present.ts';
 import type { Resource } from './resource.ts';
 import { ensureNamespace, type Scope, type Written } from './scope.ts';
 import { updateObject } from './update.ts';
 
 /** Reads the object of a create or update, with its defaults. */
 async function readDefaulted(ctx: RequestContext, resource: Resource, subresource: string, options: WriteOptions) {
-  const onStrict = ({ object: decoded, strict }: Decoded) => [...strict, ...pruneCustom(resource, decoded)];
+  const onDecoded = ({ object: decoded, strict }: Decoded) => [...strict, ...pruneCustom(resource, decoded)];
   const expected = expectedOf(resource, subresource);
-  const object = (await readObject(ctx, expected, options.fieldValidation, onStrict)) as KubeObject;
-  pruneCustom(resource, object);
+  const object = (await readObject(ctx, expected, options.fieldValidation, onDecoded)) as KubeObject;
   object.metadata ??= {};
   return defaulted(resource, subresource, object);
 }
@@ -39,6 +38,9 @@ export function answerWritten(
   const plain = form.mediaType === 'application/json' && form.as === undefined && !form.pretty;
   if (plain && record !== undefined && canSplice(resource, record)) {
     return respond(ctx, objectJson(record), form.contentType, status);
+  }
+  if (record !== undefined && resource.custom !== undefined) {
+    return respond(ctx, presenterOf(ctx, resource, form).object(toObject(resource, record)), form.contentType, status);
   }
   if (record !== undefined) object.metadata.resourceVersion = String(record.modRevision);
   return respond(ctx, presenterOf(ctx, resource, form).object(object), form.contentType, status);

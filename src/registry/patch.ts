@@ -73,11 +73,11 @@ function decodeResult(scope: Scope, tree: JsonValue, shown: () => string): Decod
   if (kind !== resource.kind || apiVersion !== resource.groupVersion) {
     throw badResult(shown(), `${String(apiVersion)}, Kind=${String(kind)} cannot be handled as a ${resource.kind}`);
   }
-  if (resource.custom !== undefined) {
-    const { object, strict } = decodeUntyped(plainValue(deepCopy(tree)));
-    return { object, strict: [...strict, ...pruneCustom(resource, object)] };
-  }
   try {
+    if (resource.custom !== undefined) {
+      const { object, strict } = decodeUntyped(plainValue(deepCopy(tree)));
+      return { object, strict: [...strict, ...pruneCustom(resource, object)] };
+    }
     return decodeTyped(plainValue(tree), resource.groupVersion, resource.kind);
   } catch (error) {
     throw badResult(shown(), message(error));

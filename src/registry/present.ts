@@ -11,7 +11,7 @@ import type { StoredRecord } from '../keyspace/types.ts';
 import type { RequestContext } from '../request/context.ts';
 import { endpoints, type Negotiated, negotiate, wantsPretty } from '../request/negotiate.ts';
 import { badRequest } from '../status/status.ts';
-import { defaultCustom, pruneCustom } from './custom.ts';
+import { readCustom } from './custom.ts';
 import type { Resource } from './resource.ts';
 
 const encoder = new TextEncoder();
@@ -26,12 +26,9 @@ export function canSplice(resource: Resource, record: StoredRecord): boolean {
 
 /** The object of a record in the version of a row. */
 export function toObject(resource: Resource, record: StoredRecord): KubeObject {
-  const object = convert(decodeStored(record), resource);
-  if (resource.custom !== undefined && !canSplice(resource, record)) {
-    pruneCustom(resource, object);
-    defaultCustom(resource, object);
-  }
-  return object;
+  const object = decodeStored(record);
+  if (resource.custom === undefined) return convert(object, resource);
+  return readCustom(resource, object, record.meta.tag.schema === resource.custom.generation);
 }
 
 /** Which form of a resource the client wants; throws 406. */

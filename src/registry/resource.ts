@@ -67,6 +67,10 @@ export interface Resource {
 export interface CustomResource {
   /** openAPIV3Schema of this version. */
   schema: unknown;
+  /** Those of all versions of the definition, served or not, by apiVersion. */
+  schemas: ReadonlyMap<string, unknown>;
+  /** Text of the warning that every use of this version gets. */
+  deprecation?: string;
   generation: number;
   preserveUnknownFields: boolean;
   /** Its definition is being deleted: no more objects are created. */

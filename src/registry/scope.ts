@@ -7,6 +7,7 @@ import type { Condition, Operation, StoredRecord } from '../keyspace/types.ts';
 import type { RequestContext } from '../request/context.ts';
 import type { WriteOptions } from '../request/options.ts';
 import { badRequest, type StatusError, type Subject } from '../status/status.ts';
+import { customToStorage } from './custom.ts';
 import { recordMeta, ttlOf, workOfPut } from './meta.ts';
 import type { Resource } from './resource.ts';
 
@@ -47,10 +48,10 @@ export const subject = ({ resource }: Pick<Scope, 'resource'>): Subject => ({
   group: resource.group,
   name: resource.resource,
 });
-/** Error subject of invalid objects: the kind. */
-export const kindSubject = ({ resource }: Pick<Scope, 'resource'>): Subject => ({
+/** Error subject of invalid objects: the kind, which a custom object may say wrongly. */
+export const kindSubject = ({ resource }: Pick<Scope, 'resource'>, object?: KubeObject): Subject => ({
   group: resource.group,
-  name: resource.kind,
+  name: object?.kind ?? resource.kind,
 });
 
 /** Makes the object's namespace the request's. Throws 400 where the object names another. */
@@ -89,7 +90,8 @@ export function namespaceConditions({ resource, namespace }: Scope): Condition[]
 function encode(scope: Scope, object: KubeObject) {
   const { resource } = scope;
   const { resourceVersion: _, ...metadata } = object.metadata;
-  const stored = toStorage({ ...object, metadata }, resource);
+  const bare = { ...object, metadata };
+  const stored = resource.custom === undefined ? toStorage(bare, resource) : customToStorage(resource, bare);
   const { value, tag } = encodeStored(stored, resource.custom?.generation ?? 0);
   return { value, meta: recordMeta(resource, stored, tag) };
 }

@@ -8,6 +8,7 @@ import type { Operation, StoredRecord } from '../keyspace/types.ts';
 import { causes, conflict, invalid, notFound, plainError, StatusError } from '../status/status.ts';
 import { releasesOf } from './allocation.ts';
 import { AllocationLost, commitNew, prepareNew } from './create.ts';
+import { customWarnings } from './custom.ts';
 import { keyOf } from './keys.ts';
 import { workOfDelete } from './meta.ts';
 import { dedupOwnerReferences } from './owner-references.ts';
@@ -228,8 +229,9 @@ async function prepareChange(scope: Scope, update: Update, object: KubeObject, o
   prepareForUpdate(resource, subresource, object, old, { now: ctx.now(), user: ctx.user, warnings: ctx.warnings });
   keepSystemMetadata(object, old);
   const faults = validateUpdate(resource, subresource, object, old);
-  if (faults.length > 0) throw invalid(kindSubject(scope), object.metadata.name ?? '', faults);
+  if (faults.length > 0) throw invalid(kindSubject(scope, object), object.metadata.name ?? '', faults);
   const next = keepTimesOfNoop(old, object);
+  if (resource.custom !== undefined) ctx.warnings.push(...customWarnings(next, old));
   if (!update.internal) await validate(plugins, attributesOf(scope, 'UPDATE', next, old));
   return next;
 }

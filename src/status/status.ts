@@ -179,12 +179,10 @@ export const causes = {
     message: `Invalid value: ${show(value)}: ${detail}`,
     field,
   }),
-  notSupported: (field: string, value: unknown, supported: string[]): StatusCause => ({
+  /** The supported values are listed as they are given: upstream sorts only those that it keeps in sets. */
+  notSupported: (field: string, value: unknown, supported: readonly string[]): StatusCause => ({
     reason: 'FieldValueNotSupported',
-    message: `Unsupported value: ${show(value)}: supported values: ${[...supported]
-      .sort()
-      .map((s) => JSON.stringify(s))
-      .join(', ')}`,
+    message: `Unsupported value: ${show(value)}: supported values: ${supported.map((s) => JSON.stringify(s)).join(', ')}`,
     field,
   }),
   duplicate: (field: string, value: unknown): StatusCause => ({

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonObject, KubeObject } from '../../src/api/object.ts';
 import { builtinKind, customKind } from '../../src/apply/kind-type.ts';
+import { mergeValues } from '../../src/apply/merge-values.ts';
 import { failureOf, OneObject } from './cluster.ts';
 
 const configMap = () => new OneObject('v1', 'ConfigMap', builtinKind('v1', 'ConfigMap')!);
@@ -59,6 +60,15 @@ describe('one applier', () => {
     const object = configMap();
     const first = object.apply('one', { data: { x: '1' } });
     expect(object.apply('one', { data: { x: '1' } })).toEqual(first);
+  });
+
+  test('a null that the configuration does not speak of stays', () => {
+    const { type } = builtinKind('v1', 'Event')!;
+    expect(mergeValues(type, { eventTime: null, note: 'x' }, { reason: 'r' })).toEqual({
+      eventTime: null,
+      note: 'x',
+      reason: 'r',
+    });
   });
 
   test('an empty value is applied too', () => {
@@ -317,6 +327,24 @@ describe('versions', () => {
             back: (object) => rename(object, 'count', 'amount'),
           }
         : undefined,
+  });
+
+  test('conversions may count on metadata while fields are pruned', () => {
+    const kind = (groupVersion: string) => builtinKind(groupVersion, 'HorizontalPodAutoscaler')!;
+    const annotated = (object: KubeObject) => ({
+      ...object,
+      metadata: { ...object.metadata, annotations: { ...object.metadata.annotations } },
+    });
+    const scaler = new OneObject('autoscaling/v2', 'HorizontalPodAutoscaler', kind('autoscaling/v2'), {
+      otherVersion: (groupVersion) => ({ kind: kind(groupVersion), convert: annotated, back: annotated }),
+    });
+    scaler.apply('one', { metadata: { labels: { a: '1' } }, spec: { maxReplicas: 3, minReplicas: 1 } });
+    scaler.apply('two', { spec: { maxReplicas: 3 } });
+    scaler.live!.metadata.managedFields!.find((entry) => entry.manager === 'two')!.apiVersion = 'autoscaling/v1';
+    scaler.apply('one', { spec: { maxReplicas: 3 } });
+    expect(scaler.live?.spec).toMatchObject({ maxReplicas: 3 });
+    expect(scaler.live?.spec).not.toHaveProperty('minReplicas');
+    expect(scaler.live?.metadata.labels).toBeUndefined();
   });
 
   test('owners of another version are asked in their own', () => {

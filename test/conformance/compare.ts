@@ -51,7 +51,16 @@ process.exitCode = surprises.length > 0 || steps.length === 0 ? 1 : 0;
 function replay(kubeconfig: string, chosen: string[]): Step[] {
   const folder = mkdtempSync(join(tmpdir(), 'gunwale-replay-'));
   const result = join(folder, 'result.json');
-  const args = [join(here, 'replay.mjs'), '--kubeconfig', kubeconfig, '--json', result, '--timeout', STEP_TIMEOUT_MS, ...chosen];
+  const args = [
+    join(here, 'replay.mjs'),
+    '--kubeconfig',
+    kubeconfig,
+    '--json',
+    result,
+    '--timeout',
+    STEP_TIMEOUT_MS,
+    ...chosen,
+  ];
   const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 256 * 1024 * 1024 });
   const areas = stdout.split('\n').filter((line) => / of \d+ steps$/.test(line));
   for (const line of areas) console.log(line);

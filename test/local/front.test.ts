@@ -36,7 +36,13 @@ beforeAll(async () => {
   });
   const path = join(folder, 'api.sock');
   await new Promise<void>((resolve) => upstream.listen(path, resolve));
-  front = await startFront({ port: 0, host: '127.0.0.1', tls: keys.server, upstream: path, cfBlobHeader: CF_HEADER });
+  front = await startFront({
+    port: 0,
+    host: '127.0.0.1',
+    tls: keys.server,
+    upstream: { path },
+    cfBlobHeader: CF_HEADER,
+  });
   const { ca, admin } = keys;
   session = connectHttp2(`https://127.0.0.1:${front.port}`, { ca: ca.cert, cert: admin.cert, key: admin.key });
 });

@@ -140,8 +140,6 @@ async function write(writer: number, log: WriteLog, signal: AbortSignal): Promis
   }
 }
 
-
-
 /** Follows the collection, resuming at the last resource version whenever a watch ends. */
 async function follow(from: string, seen: Sighting[], stop: AbortSignal): Promise<void> {
   let cursor = from;

@@ -28,7 +28,7 @@ export function unchanged(value: JsonValue | undefined, old: JsonValue | undefin
   return [causes.invalid(at, value ?? null, 'field is immutable')];
 }
 
-/** A cause where a text is none of those that are known; the list is shown in this order. */
+/** A cause where a text is none of those that are known; the list is shown sorted, or in this order. */
 export function oneOf(
   value: JsonValue | undefined,
   at: string,
@@ -36,13 +36,36 @@ export function oneOf(
   sorted = true,
 ): StatusCause[] {
   if (known.includes(text(value))) return [];
-  if (sorted) return [causes.notSupported(at, text(value), [...known])];
-  const list = known.map((name) => JSON.stringify(name)).join(', ');
-  const message = `Unsupported value: ${JSON.stringify(text(value))}: supported values: ${list}`;
-  return [{ reason: 'FieldValueNotSupported', message, field: at }];
+  return [causes.notSupported(at, text(value), sorted ? [...known].sort() : known)];
 }
 
 /** A cause for each name that comes twice. */
 export function repeated(names: readonly string[], at: (index: number) => string): StatusCause[] {
   return names.flatMap((name, i) => (name !== '' && names.indexOf(name) < i ? [causes.duplicate(at(i), name)] : []));
 }
+
+/** The texts of the list at a key. */
+export const texts = (object: JsonObject, key: string): string[] => {
+  const value = object[key];
+  return Array.isArray(value) ? value.map(text) : [];
+};
+
+/** Whether a field is set at all. */
+export const has = (object: JsonObject, key: string): boolean => object[key] !== undefined && object[key] !== null;
+
+export const integer = (value: JsonValue | undefined): number => (typeof value === 'number' ? value : 0);
+
+/** One cause for each thing that is wrong with a value. */
+export const each = (at: string, value: JsonValue, faults: readonly string[]): StatusCause[] =>
+  faults.map((why) => causes.invalid(at, value, why));
+
+/** A cause where a text is missing; otherwise one for each thing that is wrong with it. */
+export const requiredText = (
+  value: JsonValue | undefined,
+  at: string,
+  rule: (name: string) => string[],
+): StatusCause[] => (text(value) === '' ? [causes.required(at)] : each(at, text(value), rule(text(value))));
+
+/** A cause for each value of a set that comes again. */
+export const duplicates = (values: readonly string[], at: (index: number) => string): StatusCause[] =>
+  values.flatMap((value, i) => (values.indexOf(value) < i ? [causes.duplicate(at(i), value)] : []));

@@ -10,7 +10,7 @@ const PORT_RULE = 'must be between 1 and 65535, inclusive';
 export function portNameErrors(name: string): string[] {
   const out = name.length > 15 ? ['must be no more than 15 characters'] : [];
   if (!/^[-a-z0-9]+$/.test(name)) out.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)');
-  else if (!/[a-z]/.test(name)) out.push('must contain at least one letter (a-z)');
+  if (!/[a-z]/.test(name)) out.push('must contain at least one letter (a-z)');
   if (name.includes('--')) out.push('must not contain consecutive hyphens');
   if (name.startsWith('-') || name.endsWith('-')) out.push('must not begin or end with a hyphen');
   return out;

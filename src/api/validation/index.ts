@@ -1,12 +1,19 @@
-import { validateSchema } from '../../extensions/schema-validation.ts';
-import type { Structural } from '../../extensions/structural.ts';
 import type { Resource } from '../../registry/resource.ts';
 import type { StatusCause } from '../../status/status.ts';
 import type { KubeObject } from '../object.ts';
+import { definitionValidators } from './apiextensions.ts';
+import { apiRegistrationValidators } from './apiregistration.ts';
+import { autoscalingValidators } from './autoscaling.ts';
 import { configurationValidators } from './configuration.ts';
+import { coordinationValidators } from './coordination.ts';
+import { customFaults, typeFaults } from './custom.ts';
+import { flowControlValidators } from './flowcontrol.ts';
 import { validateCommonMetadata, validateMetadata, validateMetadataUpdate } from './metadata.ts';
+import { networkingValidators } from './networking.ts';
 import { podValidators } from './pods.ts';
+import { policyValidators } from './policy.ts';
 import { rbacValidators } from './rbac.ts';
+import { schedulingValidators } from './scheduling.ts';
 import { serviceValidators } from './services.ts';
 import { storageValidators } from './storage.ts';
 import { workloadValidators } from './workloads.ts';
@@ -27,6 +34,14 @@ const validators: ReadonlyMap<string, Validator> = new Map<string, Validator>([
   ...serviceValidators,
   ...workloadValidators,
   ...storageValidators,
+  ...definitionValidators,
+  ...schedulingValidators,
+  ...policyValidators,
+  ...networkingValidators,
+  ...flowControlValidators,
+  ...coordinationValidators,
+  ...autoscalingValidators,
+  ...apiRegistrationValidators,
 ]);
 
 const validatorOf = (resource: Resource, subresource: string): Validator | undefined => {
@@ -36,15 +51,21 @@ const validatorOf = (resource: Resource, subresource: string): Validator | undef
 };
 
 /** Causes beyond the metadata: of the built-in kind, or of the schema of a custom resource. */
-function validateNew(resource: Resource, subresource: string, object: KubeObject): StatusCause[] {
-  const { custom } = resource;
-  if (custom === undefined) return validatorOf(resource, subresource)?.create?.(object) ?? [];
-  return custom.schema === undefined ? [] : validateSchema(object, custom.schema as Structural);
+function validateOwn(resource: Resource, subresource: string, object: KubeObject, old?: KubeObject): StatusCause[] {
+  if (resource.custom !== undefined) return customFaults(resource.custom, object, old);
+  const validator = validatorOf(resource, subresource);
+  if (old !== undefined && validator?.update !== undefined) return validator.update(object, old);
+  return validator?.create?.(object) ?? [];
 }
+
+const foreignKind = (resource: Resource, object: KubeObject) =>
+  resource.custom === undefined ? [] : typeFaults(resource, object);
 
 /** Causes of a new object that is invalid, in the order in which upstream lists them; empty when it is valid. */
 export function validateCreate(resource: Resource, object: KubeObject): StatusCause[] {
-  const own = [...validateMetadata(resource, object), ...validateNew(resource, '', object)];
+  const foreign = foreignKind(resource, object);
+  if (foreign.length > 0) return foreign;
+  const own = [...validateMetadata(resource, object), ...validateOwn(resource, '', object)];
   return own.length > 0 ? own : validateCommonMetadata(resource, object);
 }
 
@@ -55,7 +76,8 @@ export function validateUpdate(
   object: KubeObject,
   old: KubeObject,
 ): StatusCause[] {
-  const validator = validatorOf(resource, subresource);
-  const own = validator?.update?.(object, old) ?? validateNew(resource, subresource, object);
+  const foreign = foreignKind(resource, object);
+  if (foreign.length > 0) return foreign;
+  const own = validateOwn(resource, subresource, object, old);
   return [...validateMetadataUpdate(resource, object, old, subresource), ...own];
 }

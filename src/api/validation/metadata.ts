@@ -69,7 +69,8 @@ export function validateLabels(labels: unknown, field: string): StatusCause[] {
   return out;
 }
 
-function validateAnnotations(annotations: unknown, field: string): StatusCause[] {
+/** Causes of bad annotations: keys, and their size in all. */
+export function validateAnnotations(annotations: unknown, field: string): StatusCause[] {
   const out: StatusCause[] = [];
   let total = 0;
   for (const [key, value] of strings(annotations)) {
@@ -234,7 +235,7 @@ export function validateMetadata(resource: Resource, object: KubeObject): Status
 }
 
 /** The checks that every resource gets after its own have passed: names that no URL could hold, and the rest again. */
-export function validateCommonMetadata(resource: Resource, object: KubeObject): StatusCause[] {
+export function validateCommonMetadata(resource: Pick<Resource, 'namespaced'>, object: KubeObject): StatusCause[] {
   return validateNew(object.metadata, resource.namespaced, pathSegment);
 }
 

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clusterKeys, serverNames } from '../certificates.ts';
-import { workerConfig } from '../cluster.ts';
+import { openFront, workerConfig } from '../cluster.ts';
 import { openDataFolder, writePrivately } from '../data-folder.ts';
 import { kubeconfig } from '../kubeconfig.ts';
 import { parseOptions } from '../options.ts';
@@ -11,7 +11,10 @@ import { nodeModules, projectFolder } from '../project.ts';
 
 const DEFAULT_PORT = 8787;
 
-/** `npm run dev`: `wrangler dev` on plain HTTP, with a kubeconfig that holds an administrator's token. */
+/**
+ * `npm run dev`: `wrangler dev` on plain HTTP, with a kubeconfig that holds an administrator's token. kubectl sends no
+ * token over plain HTTP (client-go drops it), so the kubeconfig leads through the TLS front, one port above.
+ */
 export async function dev(args: string[]): Promise<number> {
   const chosen = parseOptions(['--port', String(DEFAULT_PORT), ...args]);
   const options = { ...chosen, data: join(chosen.data, 'dev') };
@@ -24,9 +27,14 @@ export async function dev(args: string[]): Promise<number> {
   const variables = join(options.data, 'variables.env');
   writePrivately(variables, `GUNWALE_CONFIG='${JSON.stringify(config)}'\n`);
   const file = join(options.data, 'kubeconfig');
-  writePrivately(file, kubeconfig(`http://127.0.0.1:${options.port}`, undefined, { token }));
+  const upstream = { port: options.port, host: '127.0.0.1' };
+  const front = await openFront(
+    { ...options, port: options.port + 1 },
+    { tls: keys.server, upstream, cfBlobHeader: 'cf-unused' },
+  );
+  writePrivately(file, kubeconfig(`https://127.0.0.1:${front.port}`, keys.ca.cert, { token }));
   process.stdout.write(`\n  export KUBECONFIG=${file}\n  kubectl get namespaces\n\n`);
-  return wrangler([
+  const code = await wrangler([
     'dev',
     '--ip',
     '127.0.0.1',
@@ -37,6 +45,8 @@ export async function dev(args: string[]): Promise<number> {
     '--persist-to',
     join(options.data, 'state'),
   ]);
+  front.close();
+  return code;
 }
 
 function keepToken(path: string): string {

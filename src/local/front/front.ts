@@ -4,7 +4,7 @@ import { createServer, type TLSSocket } from 'node:tls';
 import { http1Server } from './http1.ts';
 import { Http2Connection } from './http2-connection.ts';
 import { clientLines } from './request-head.ts';
-import { UpstreamPool } from './upstream.ts';
+import { type UpstreamAddress, UpstreamPool } from './upstream.ts';
 
 /** The running front. */
 export interface Front {
@@ -19,8 +19,8 @@ export interface FrontOptions {
   host: string;
   /** PEM certificate chain and key. */
   tls: { cert: string; key: string };
-  /** Path of the Worker's unix socket. */
-  upstream: string;
+  /** The Worker's socket. */
+  upstream: UpstreamAddress;
   /** Header in which the Worker's runtime expects `request.cf`. */
   cfBlobHeader: string;
 }

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { localHead } from './local-answer.ts';
+import { localAnswer } from './local-answer.ts';
 import { contentLength, http1Field, type IncomingHead, type Refusal, refusal } from './request-head.ts';
 import type { ResponseHead } from './response-parser.ts';
 import type { ResponseSink, UpstreamConnection, UpstreamPool } from './upstream.ts';
@@ -53,7 +53,7 @@ function forward(request: IncomingMessage, response: ServerResponse, pool: Upstr
   const head = incoming(request);
   const refused = refusal(head);
   if (refused) {
-    const answer = localHead(refused);
+    const answer = localAnswer(refused);
     response
       .writeHead(refused.status, { connection: 'close', 'content-type': 'text/plain; charset=utf-8' })
       .end(answer.body);
@@ -64,8 +64,8 @@ function forward(request: IncomingMessage, response: ServerResponse, pool: Upstr
 }
 
 function refuse(response: ServerResponse, refused: Refusal): void {
-  const headers = { connection: 'close', 'content-type': 'text/plain; charset=utf-8' };
-  response.writeHead(refused.status, headers).end(localHead(refused).body);
+  const headers = { connection: 'close', 'content-type': 'application/json' };
+  response.writeHead(refused.status, headers).end(localAnswer(refused).body);
 }
 
 /** One request and its answer. */

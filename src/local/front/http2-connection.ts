@@ -13,7 +13,7 @@ import {
 } from './frames.ts';
 import { CompressionError, encodeField, HpackDecoder } from './hpack.ts';
 import { Http2Stream, type StreamHost } from './http2-stream.ts';
-import { localHead } from './local-answer.ts';
+import { localAnswer } from './local-answer.ts';
 import { type Refusal, type RequestField, requestField } from './request-head.ts';
 import type { ResponseHead } from './response-parser.ts';
 import type { ResponseSink, UpstreamPool } from './upstream.ts';
@@ -128,7 +128,7 @@ export class Http2Connection implements StreamHost {
   }
 
   refuse(stream: Http2Stream, refused: Refusal): void {
-    const { head, body } = localHead(refused);
+    const { head, body } = localAnswer(refused);
     this.sendHead(stream, head, false);
     this.sendData(stream, body, 0, body.length);
     this.sendEnd(stream);

@@ -2,10 +2,11 @@ import { encodeField } from './hpack.ts';
 import type { Refusal } from './request-head.ts';
 import type { ResponseHead } from './response-parser.ts';
 
-/** An answer of the front itself, in plain text: the request never reached the API server. */
-export function localHead({ status, reason }: Refusal): { head: ResponseHead; body: Buffer } {
-  const body = Buffer.from(`${status} ${reason}\n`);
-  const fields = Object.entries({ 'content-type': 'text/plain; charset=utf-8', 'content-length': String(body.length) });
+/** The Status, as kube-apiserver words it, of a request that never reached the API. */
+export function localAnswer({ status, reason, message }: Refusal): { head: ResponseHead; body: Buffer } {
+  const failure = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code: status };
+  const body = Buffer.from(JSON.stringify(failure));
+  const fields = Object.entries({ 'content-type': 'application/json', 'content-length': String(body.length) });
   return {
     head: {
       status,

@@ -7,10 +7,12 @@ export interface RequestField {
   line: string;
 }
 
-/** A request that is not passed on: answered with this status. */
+/** An answer of the front itself, to a request that the Worker did not take. */
 export interface Refusal {
   status: number;
+  /** Of the Status in the body; the status line carries the same in words. */
   reason: string;
+  message: string;
 }
 
 /** The parts of a request as they came in. */
@@ -63,9 +65,9 @@ export function contentLength(value: string, before: number): number {
 
 /** Why a request cannot be passed on, if so. */
 export function refusal({ method, path, host, contentLength: length }: IncomingHead): Refusal | undefined {
-  if (method === 'CONNECT') return { status: 405, reason: 'Method Not Allowed' };
+  if (method === 'CONNECT') return { status: 405, reason: 'MethodNotAllowed', message: 'CONNECT is not supported' };
   const good = METHOD.test(method) && TARGET.test(path) && HOST.test(host) && length > -2;
-  return good ? undefined : { status: 400, reason: 'Bad Request' };
+  return good ? undefined : { status: 400, reason: 'BadRequest', message: 'malformed request line or headers' };
 }
 
 /** Headers that the front adds: who the client is. Constant for a connection. */

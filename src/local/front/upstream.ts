@@ -21,19 +21,28 @@ const MAX_IDLE_MS = 3000;
  * without saying so in the answer. So a connection that carried a body rests this long before it is used again.
  */
 const REST_AFTER_BODY_MS = 50;
+const UNREACHABLE: Refusal = { status: 503, reason: 'ServiceUnavailable', message: 'the API server is not reachable' };
+const TOO_LARGE: Refusal = {
+  status: 413,
+  reason: 'RequestEntityTooLarge',
+  message: 'Request entity too large: limit is 3145728',
+};
 const READ_BUFFER_BYTES = 64 * 1024;
 
-/** Keeps connections to the Worker's unix socket and lends each to one request at a time. */
+/** Where the Worker's runtime listens. */
+export type UpstreamAddress = { path: string } | { port: number; host: string };
+
+/** Keeps connections to the Worker's runtime and lends each to one request at a time. */
 export class UpstreamPool {
   /** Bytes of bodies that are held back until they are complete. */
   heldBytes = 0;
-  readonly #path: string;
+  readonly #address: UpstreamAddress;
   readonly #idle: UpstreamConnection[] = [];
   /** Reads are synchronous with their callback, so all connections share one buffer. */
   readonly #buffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
 
-  constructor(path: string) {
-    this.#path = path;
+  constructor(address: UpstreamAddress) {
+    this.#address = address;
   }
 
   /**
@@ -57,7 +66,7 @@ export class UpstreamPool {
       if (last.idleSince > oldest && last.usable) return last;
       last.abort();
     }
-    return new UpstreamConnection(this.#path, this.#buffer, (connection) => this.#keep(connection));
+    return new UpstreamConnection(this.#address, this.#buffer, (connection) => this.#keep(connection));
   }
 
   #keep(connection: UpstreamConnection): void {
@@ -80,11 +89,11 @@ export class UpstreamConnection implements ResponseHandler {
   #connected = false;
   #closed = false;
 
-  constructor(path: string, buffer: Buffer, release: (connection: UpstreamConnection) => void) {
+  constructor(address: UpstreamAddress, buffer: Buffer, release: (connection: UpstreamConnection) => void) {
     this.#release = release;
     this.#parser = new ResponseParser();
     const onread = { buffer, callback: (bytes: number, data: Uint8Array) => this.#read(data as Buffer, bytes) };
-    this.#socket = connect({ path, onread });
+    this.#socket = connect({ ...address, onread });
     this.#socket.on('connect', () => {
       this.#connected = true;
     });
@@ -186,12 +195,14 @@ export class UpstreamConnection implements ResponseHandler {
   }
 
   /**
-   * A request that never left is answered 503. workerd closes without reading a body to its end when it refuses it, and
-   * its answer is lost when a write meets the close.
+   * A request that never left is answered 503. When the Worker refuses a body unread (it is too large), workerd closes
+   * behind the answer, and the answer is lost when a write meets the close: the front gives it again. A request whose
+   * body did not arrive has changed nothing.
    */
   #failure(): Refusal | undefined {
-    if (!this.#connected) return { status: 503, reason: 'Service Unavailable' };
-    return this.#requestDone ? undefined : { status: 413, reason: 'Request Entity Too Large' };
+    if (!this.#connected) return UNREACHABLE;
+    const { errored } = this.#socket as { errored: (Error & { syscall?: string }) | null };
+    return this.#hasBody && errored?.syscall === 'write' ? TOO_LARGE : undefined;
   }
 
   #ended(): void {

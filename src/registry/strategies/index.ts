@@ -156,13 +156,15 @@ const storageVersionOf = (definition: JsonObject): JsonValue | undefined =>
 /** Definitions remember every version that objects may be stored in. */
 const definition: StrategyHooks = {
   prepareForCreate: (object) => {
-    object.status = { ...objectAt(object, 'status'), storedVersions: [storageVersionOf(object) ?? ''] };
+    const version = storageVersionOf(object);
+    object.status = { ...objectAt(object, 'status'), storedVersions: version === undefined ? [] : [version] };
   },
   prepareForUpdate: (object) => {
     const status = objectAt(object, 'status');
     const stored = Array.isArray(status.storedVersions) ? status.storedVersions : [];
-    const version = storageVersionOf(object) ?? '';
-    if (!stored.includes(version)) object.status = { ...status, storedVersions: [...stored, version] };
+    const version = storageVersionOf(object);
+    if (version !== undefined && !stored.includes(version))
+      object.status = { ...status, storedVersions: [...stored, version] };
   },
 };
 

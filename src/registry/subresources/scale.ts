@@ -126,7 +126,7 @@ function parentTransform(scope: Scope, change: (scale: KubeObject) => KubeObject
     const owners = managedFieldsOfScale(parent!.metadata.managedFields ?? [], replicasPaths(resource));
     if (owners.length > 0) shown.metadata.managedFields = owners;
     const scale = change(shown);
-    validateScale(scale);
+    if (resource.custom === undefined) validateScale(scale);
     return withReplicas(resource, parent!, scale);
   };
 }

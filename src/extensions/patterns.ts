@@ -1,0 +1,65 @@
+/** Regular expressions as Go (RE2) reads them, carried over to JavaScript's. */
+
+/** Go spellings that JavaScript writes otherwise. */
+const SPELLINGS: readonly (readonly [RegExp, string])[] = [
+  [/\(\?P</g, '(?<'],
+  [/\\A/g, '^'],
+  [/\\z/g, '$'],
+  [/^\(\?([ims]+)\)(.*)$/s, '(?$1:$2)'],
+];
+
+const PERL_ONLY = /\(\?(?:[=!]|<[=!]|>)/;
+
+function compile(pattern: string): RegExp | undefined {
+  const spelt = SPELLINGS.reduce((text, [from, to]) => text.replace(from, to), pattern);
+  for (const flags of ['u', '']) {
+    try {
+      return new RegExp(spelt, flags);
+    } catch {
+      // Without `u`, JavaScript is more lenient about escapes.
+    }
+  }
+  return undefined;
+}
+
+/** Whether a text has a match of a Go pattern. A pattern that JavaScript cannot compile matches everything. */
+export function matchesPattern(pattern: string, text: string): boolean {
+  return compile(pattern)?.test(text) ?? true;
+}
+
+/** Walks over a pattern outside of escapes; tells what is open at its end, or what is closed too often. */
+function unbalanced(pattern: string): 'group' | 'class' | 'closing' | undefined {
+  let depth = 0;
+  let inClass = false;
+  for (let i = 0; i < pattern.length; i++) {
+    const char = pattern[i];
+    if (char === '\\') i++;
+    else if (inClass) inClass = char !== ']' || pattern[i - 1] === '[';
+    else if (char === '[') inClass = true;
+    else if (char === '(') depth++;
+    else if (char === ')' && --depth < 0) return 'closing';
+  }
+  if (inClass) return 'class';
+  return depth > 0 ? 'group' : undefined;
+}
+
+/** What Go says of a pattern that it cannot compile; `undefined` for one that it can. */
+export function patternError(pattern: string): string | undefined {
+  const tell = (why: string, part = pattern) => `error parsing regexp: ${why}: \`${part}\``;
+  const perl = PERL_ONLY.exec(pattern)?.[0];
+  if (perl !== undefined) return tell('invalid or unsupported Perl syntax', perl);
+  const reference = /(?:^|[^\\])(?:\\\\)*(\\[1-9])/.exec(pattern)?.[1];
+  if (reference !== undefined) return tell('invalid escape sequence', reference);
+  switch (unbalanced(pattern)) {
+    case 'closing':
+      return tell('unexpected )');
+    case 'group':
+      return tell('missing closing )');
+    case 'class':
+      return tell('missing closing ]', pattern.slice(pattern.lastIndexOf('[')));
+    default:
+  }
+  const operator = /^(?:\(\?:|\()*([*+?])/.exec(pattern)?.[1];
+  if (operator !== undefined) return tell('missing argument to repetition operator', operator);
+  return undefined;
+}
