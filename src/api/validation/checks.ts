@@ -69,3 +69,10 @@ export const requiredText = (
 /** A cause for each value of a set that comes again. */
 export const duplicates = (values: readonly string[], at: (index: number) => string): StatusCause[] =>
   values.flatMap((value, i) => (values.indexOf(value) < i ? [causes.duplicate(at(i), value)] : []));
+
+/** A cause that does not show the value (field.OmitValueType upstream). */
+export const withoutValue = (at: string, why: string): StatusCause => ({
+  reason: 'FieldValueInvalid',
+  message: `Invalid value: ${why}`,
+  field: at,
+});

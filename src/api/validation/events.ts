@@ -80,7 +80,7 @@ const EMPTY: Readonly<Record<string, JsonValue>> = {
   count: 0,
   source: {},
 };
-const valueOf = (event: KubeObject, key: string) => event[key] ?? EMPTY[key] ?? null;
+const fieldOf = (event: KubeObject, key: string) => event[key] ?? EMPTY[key] ?? null;
 
 function validateStrictChange(object: KubeObject, previous: KubeObject): StatusCause[] {
   const [event, old] = [convertTo(object, 'v1'), convertTo(previous, 'v1')];
@@ -88,7 +88,7 @@ function validateStrictChange(object: KubeObject, previous: KubeObject): StatusC
   return [
     ...validateAny(event, 'reportingController'),
     ...(same ? [] : seriesFaults(event)),
-    ...FIXED.flatMap((key) => unchanged(valueOf(event, key), valueOf(old, key), key)),
+    ...FIXED.flatMap((key) => unchanged(fieldOf(event, key), fieldOf(old, key), key)),
     ...unchanged(text(event.reportingComponent), text(old.reportingComponent), 'reportingController'),
     ...unchanged(text(event.reportingInstance), text(old.reportingInstance), 'reportingInstance'),
   ];

@@ -4,18 +4,23 @@ import type { KubeObject } from '../object.ts';
 import { definitionValidators } from './apiextensions.ts';
 import { apiRegistrationValidators } from './apiregistration.ts';
 import { autoscalingValidators } from './autoscaling.ts';
+import { certificateValidators } from './certificates.ts';
 import { configurationValidators } from './configuration.ts';
 import { coordinationValidators } from './coordination.ts';
 import { customFaults, typeFaults } from './custom.ts';
+import { eventValidators } from './events.ts';
 import { flowControlValidators } from './flowcontrol.ts';
 import { validateCommonMetadata, validateMetadata, validateMetadataUpdate } from './metadata.ts';
 import { networkingValidators } from './networking.ts';
+import { nodeValidators } from './nodes.ts';
 import { podValidators } from './pods.ts';
 import { policyValidators } from './policy.ts';
+import { quotaValidators } from './quotas.ts';
 import { rbacValidators } from './rbac.ts';
 import { schedulingValidators } from './scheduling.ts';
 import { serviceValidators } from './services.ts';
 import { storageValidators } from './storage.ts';
+import { volumeValidators } from './volumes.ts';
 import { workloadValidators } from './workloads.ts';
 
 /** What the validation of one resource (or subresource) finds beyond the metadata. */
@@ -34,6 +39,11 @@ const validators: ReadonlyMap<string, Validator> = new Map<string, Validator>([
   ...serviceValidators,
   ...workloadValidators,
   ...storageValidators,
+  ...volumeValidators,
+  ...quotaValidators,
+  ...nodeValidators,
+  ...eventValidators,
+  ...certificateValidators,
   ...definitionValidators,
   ...schedulingValidators,
   ...policyValidators,

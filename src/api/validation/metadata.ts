@@ -69,7 +69,7 @@ export function validateLabels(labels: unknown, field: string): StatusCause[] {
   return out;
 }
 
-/** Causes of bad annotations: keys, and their size in all. */
+/** Causes of bad annotation keys, and of more text than annotations may have together; `field` is where the map stands. */
 export function validateAnnotations(annotations: unknown, field: string): StatusCause[] {
   const out: StatusCause[] = [];
   let total = 0;
