@@ -2,6 +2,7 @@ import type { Bindings, Config } from '../../src/config.ts';
 import type { Operation, WorkItem } from '../../src/keyspace/types.ts';
 import { ClusterRoleAggregation } from './cluster-role-aggregation.ts';
 import type { LoopConnection } from './connection.ts';
+import { settleDefinition } from './custom-resource-definition.ts';
 import { GarbageCollector } from './garbage-collector.ts';
 import { NamespaceTermination } from './namespace.ts';
 import { fillNamespace } from './namespace-content.ts';
@@ -10,8 +11,11 @@ import type { Outcome } from './outcome.ts';
 type Row = { id: number; loop: WorkItem['loop']; item: string };
 type Step = (item: string, connection: LoopConnection) => Promise<Outcome>;
 
-/** What each kind of work is for: the loops that take it, in order, by the names that `--control-loops` knows. */
-const steps: Record<WorkItem['loop'], readonly { loop: string; run: Step }[]> = {
+/**
+ * What each kind of work is for: the loops that take it, in order, by the names that `--control-loops` knows. The loops
+ * of the API server itself are never off.
+ */
+const steps: Record<WorkItem['loop'], readonly { loop: string; own?: boolean; run: Step }[]> = {
   namespace: [
     { loop: 'namespace', run: (item, connection) => new NamespaceTermination(connection).handle(item) },
     { loop: 'serviceaccount', run: (item, connection) => fillNamespace('serviceaccount', item, connection) },
@@ -29,10 +33,13 @@ const steps: Record<WorkItem['loop'], readonly { loop: string; run: Step }[]> = 
   'clusterrole-aggregation': [
     { loop: 'clusterrole-aggregation', run: (_item, connection) => new ClusterRoleAggregation(connection).handle() },
   ],
+  customresourcedefinition: [{ loop: 'customresourcedefinition', own: true, run: settleDefinition }],
 };
 
 /** Names that `--control-loops` takes. */
-export const loopNames: readonly string[] = Object.values(steps).flatMap((s) => s.map(({ loop }) => loop));
+export const loopNames: readonly string[] = Object.values(steps).flatMap((s) =>
+  s.filter(({ own }) => own !== true).map(({ loop }) => loop),
+);
 
 const isOn = (config: Config, loop: string): boolean =>
   config.controlLoops === 'all' || (config.controlLoops !== 'none' && config.controlLoops.includes(loop));
@@ -153,7 +160,7 @@ export class ControlLoopsObject {
   async #handle({ loop, item }: Row): Promise<Outcome> {
     let outcome: Outcome = 'done';
     for (const step of steps[loop]) {
-      if (!isOn(this.#connection.config, step.loop)) continue;
+      if (step.own !== true && !isOn(this.#connection.config, step.loop)) continue;
       try {
         if ((await step.run(item, this.#connection)) === 'later') outcome = 'later';
       } catch (error) {

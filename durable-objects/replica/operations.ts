@@ -1,5 +1,5 @@
 import { Reader } from '../../src/protocol/bytes.ts';
-import { firstConditionKey } from '../../src/protocol/commands.ts';
+import { conditionKeys } from '../../src/protocol/commands.ts';
 import {
   answerWriter,
   decodeGet,
@@ -48,8 +48,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
     'propose',
     async (driver, body, suspect) => {
       const outcome = await driver.propose(body, suspect);
-      const changed = firstConditionKey(body);
-      if (changed !== undefined) driver.turnDone(changed);
+      for (const key of conditionKeys(body)) driver.turnDone(key);
       return encodeProposeAnswer(driver.leader, driver.state.scalars.policy, encodable(outcome));
     },
   ],

@@ -2,7 +2,7 @@
  * The stored form of an object: its JSON beginning with kind, apiVersion and metadata, without resourceVersion. The
  * offsets in the tag let answers be made by copying bytes, which is what most reads do.
  */
-import type { JsonValue, KubeObject } from '../api/object.ts';
+import { isObject, type JsonObject, type JsonValue, type KubeObject, setKey } from '../api/object.ts';
 import type { StoredRecord, ValueTag } from '../keyspace/types.ts';
 import { parseTree, stringifyJson } from './json.ts';
 import { arrange } from './typed.ts';
@@ -19,7 +19,7 @@ const NEWLINE = 0x0a;
  * have a kind, an apiVersion and at least one member of metadata besides resourceVersion.
  */
 export function encodeStored(object: KubeObject, schema = 0): { value: Uint8Array; tag: ValueTag } {
-  const { kind = '', apiVersion = '', metadata, ...rest } = schema === 0 ? arrange(object) : object;
+  const { kind = '', apiVersion = '', metadata, ...rest } = schema === 0 ? arrange(object) : sorted(object);
   const { resourceVersion: _, name, generateName, namespace, selfLink, uid, ...others } = metadata;
   const identity = { name, generateName, namespace, selfLink, uid };
   const typeMeta = `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`;
@@ -35,6 +35,22 @@ export function encodeStored(object: KubeObject, schema = 0): { value: Uint8Arra
       resourceVersionAt: byteLength(`${typeMeta}"metadata":{${before}`),
     },
   };
+}
+
+/** The object with the keys of all its maps in order: that of a custom resource's fields is not told by any type. */
+function sorted(object: KubeObject): KubeObject {
+  return sortedValue(object) as KubeObject;
+}
+
+function sortedValue(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(sortedValue);
+  if (!isObject(value)) return value;
+  const out: JsonObject = {};
+  for (const key of Object.keys(value).sort()) {
+    const member = value[key];
+    if (member !== undefined) setKey(out, key, sortedValue(member));
+  }
+  return out;
 }
 
 function byteLength(text: string): number {

@@ -51,7 +51,7 @@ export type Command = BatchCommand | ExpireCommand | CompactCommand;
 
 const CONDITIONS = ['absent', 'exists', 'revision', 'field'] as const;
 const OPERATIONS = ['put', 'delete', 'done'] as const;
-const LOOPS = ['namespace', 'garbage-collector', 'clusterrole-aggregation'] as const;
+const LOOPS = ['namespace', 'garbage-collector', 'clusterrole-aggregation', 'customresourcedefinition'] as const;
 
 /** Encodes a proposal as the Worker sends it; `id` has {@link PROPOSAL_ID_LENGTH} bytes. */
 export function encodeProposal(id: Uint8Array, batch: Batch, policyRevision: Revision | undefined): Uint8Array {
@@ -65,10 +65,10 @@ export function encodeProposal(id: Uint8Array, batch: Batch, policyRevision: Rev
   return writer.finish();
 }
 
-/** The key of a proposal's first condition: the record that it changes, if it changes one. */
-export function firstConditionKey(payload: Uint8Array): string | undefined {
+/** The keys of a proposal's conditions: the records that it was decided on. */
+export function conditionKeys(payload: Uint8Array): string[] {
   const reader = new Reader(payload.subarray(PROPOSAL_ID_LENGTH + 8));
-  return reader.varint() === 0 ? undefined : readCondition(reader).key;
+  return list(reader, () => readCondition(reader).key);
 }
 
 /** Makes a log entry of a payload. */

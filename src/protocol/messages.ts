@@ -215,7 +215,7 @@ export function decodeProposeAnswer(payload: Uint8Array): ProposeResult {
 }
 
 export type WorkRow = { id: number; loop: WorkItem['loop']; item: string };
-const LOOPS = ['namespace', 'garbage-collector', 'clusterrole-aggregation'] as const;
+const LOOPS = ['namespace', 'garbage-collector', 'clusterrole-aggregation', 'customresourcedefinition'] as const;
 
 /** Encodes outbox rows. */
 export function encodeWorkAnswer(leader: number, rows: readonly WorkRow[]): Uint8Array {

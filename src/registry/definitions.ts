@@ -1,7 +1,9 @@
 import { deepCopy, isObject, type JsonObject, type KubeObject } from '../api/object.ts';
 import { formatTime } from '../api/time.ts';
 import { CLEANUP_FINALIZER, establish } from '../extensions/establish.ts';
+import type { StoredRecord } from '../keyspace/types.ts';
 import type { RequestContext } from '../request/context.ts';
+import { StatusError } from '../status/status.ts';
 import { deleteObject } from './delete.ts';
 import { toObject } from './present.ts';
 import { builtins, type Resource } from './resource.ts';
@@ -23,9 +25,34 @@ const scopeOf = (ctx: RequestContext, name: string): Scope => ({
 
 async function allDefinitions(ctx: RequestContext): Promise<KubeObject[]> {
   const row = definitions();
-  const prefix = `${row.storage!.prefix}/`;
-  const { records } = await ctx.keyspace.list({ prefix, limit: 0, consistency: { type: 'linearizable' } });
-  return records.map((record) => toObject(row, record));
+  const out: KubeObject[] = [];
+  await eachPage(ctx, `${row.storage!.prefix}/`, async (records) => {
+    for (const record of records) out.push(toObject(row, record));
+  });
+  return out;
+}
+
+/** Goes over all records of a prefix, page by page. */
+async function eachPage(
+  ctx: RequestContext,
+  prefix: string,
+  visit: (records: StoredRecord[]) => Promise<void>,
+): Promise<void> {
+  let after = '';
+  for (;;) {
+    const page = await ctx.keyspace.list({ prefix, after, limit: 0, consistency: { type: 'linearizable' } });
+    await visit(page.records);
+    const last = page.records.at(-1);
+    if (!page.more || last === undefined) return;
+    after = last.key;
+  }
+}
+
+/** Does what may find its object gone: others end definitions and their objects too. */
+async function unlessGone(change: Promise<unknown>): Promise<void> {
+  await change.catch((error: unknown) => {
+    if (!(error instanceof StatusError) || error.status.reason !== 'NotFound') throw error;
+  });
 }
 
 const groupOf = (definition: KubeObject) => (isObject(definition.spec) ? definition.spec.group : undefined);
@@ -44,10 +71,15 @@ export async function settleDefinitions(ctx: RequestContext, group: unknown): Pr
     const others = all.filter((other) => other.metadata.name !== definition.metadata.name);
     const status = establish(definition, others, formatTime(ctx.now()));
     if (status === undefined) continue;
-    await updateObject(scopeOf(ctx, definition.metadata.name!), {
+    const change = updateObject(scopeOf(ctx, definition.metadata.name!), {
       raw: true,
-      transform: (existing) => ({ ...deepCopy(existing!), status: deepCopy(status) }),
+      transform: (existing) => {
+        const next = deepCopy(existing!);
+        next.status = establish(next, others, formatTime(ctx.now())) ?? next.status;
+        return next;
+      },
     });
+    await unlessGone(change);
     definition.status = status;
   }
 }
@@ -84,6 +116,20 @@ function rowOf(definition: KubeObject): Resource {
   };
 }
 
+function deleteRecord(ctx: RequestContext, row: Resource, record: StoredRecord): Promise<void> {
+  const { name = '', namespace = '' } = toObject(row, record).metadata;
+  const options = { dryRun: false };
+  return unlessGone(deleteObject({ ctx, resource: row, subresource: '', namespace, name, options }, options, record));
+}
+
+async function deleteAll(ctx: RequestContext, row: Resource, prefix: string): Promise<void> {
+  await eachPage(ctx, prefix, async (records) => {
+    for (let at = 0; at < records.length; at += PARALLEL) {
+      await Promise.all(records.slice(at, at + PARALLEL).map((record) => deleteRecord(ctx, row, record)));
+    }
+  });
+}
+
 /**
  * Deletes the objects of a definition that is going, and lets it go when none is left; objects with finalizers keep it
  * until they are gone themselves.
@@ -93,19 +139,10 @@ export async function finishDefinition(ctx: RequestContext, name: string): Promi
   if (definition?.metadata.deletionTimestamp === undefined) return;
   const row = rowOf(definition);
   const prefix = `${row.storage!.prefix}/`;
-  const list = () => ctx.keyspace.list({ prefix, limit: 0, consistency: { type: 'linearizable' } });
-  const options = { dryRun: false };
-  const { records } = await list();
-  for (let at = 0; at < records.length; at += PARALLEL) {
-    await Promise.all(
-      records.slice(at, at + PARALLEL).map((record) => {
-        const { name: item = '', namespace = '' } = toObject(row, record).metadata;
-        return deleteObject({ ctx, resource: row, subresource: '', namespace, name: item, options }, options, record);
-      }),
-    );
-  }
-  if ((await list()).records.length > 0) return;
-  await updateObject(
+  await deleteAll(ctx, row, prefix);
+  const left = await ctx.keyspace.list({ prefix, limit: 1, consistency: { type: 'linearizable' }, keysOnly: true });
+  if (left.records.length > 0) return;
+  const released = updateObject(
     { ...scopeOf(ctx, name), subresource: '' },
     {
       internal: true,
@@ -116,5 +153,6 @@ export async function finishDefinition(ctx: RequestContext, name: string): Promi
       },
     },
   );
+  await unlessGone(released);
   await settleDefinitions(ctx, groupOf(definition));
 }

@@ -134,6 +134,14 @@ export function ttlOf(resource: Resource): number | undefined {
 
 const DEPENDENTS_FINALIZERS: readonly string[] = ['foregroundDeletion', 'orphan'];
 
+/** Whether a custom resource definition waits for its names to be accepted, or is ending. */
+function needsSettling(object: KubeObject): boolean {
+  if (object.kind !== 'CustomResourceDefinition' || object.apiVersion !== 'apiextensions.k8s.io/v1') return false;
+  const conditions = at(object, ['status', 'conditions']);
+  const settled = Array.isArray(conditions) && conditions.some((c) => isObject(c) && c.type === 'NamesAccepted');
+  return !settled || object.metadata.deletionTimestamp !== undefined;
+}
+
 /**
  * Work for the control loops that storing `object` makes, to be written in the same batch: owners to look for, dependents
  * to wait for or to orphan, a namespace to empty.
@@ -146,6 +154,7 @@ export function workOfPut(key: string, object: KubeObject, old: KubeObject | und
     work.push({ loop: 'garbage-collector', item: `check-owners:${key}` });
   }
   if (object.kind === 'ClusterRole') work.push({ loop: 'clusterrole-aggregation', item: '' });
+  if (needsSettling(object)) work.push({ loop: 'customresourcedefinition', item: metadata.name ?? '' });
   if (object.kind === 'Namespace' && object.apiVersion === 'v1' && old === undefined) {
     work.push({ loop: 'namespace', item: metadata.name ?? '' });
   }

@@ -50,9 +50,11 @@ export const subject = ({ resource }: Pick<Scope, 'resource'>): Subject => ({
 });
 /** Error subject of invalid objects: the kind, which a custom object may say wrongly. */
 export const kindSubject = ({ resource }: Pick<Scope, 'resource'>, object?: KubeObject): Subject => ({
-  group: resource.group,
+  group: groupOf(resource.storage?.apiVersion ?? resource.groupVersion),
   name: object?.kind ?? resource.kind,
 });
+
+const groupOf = (apiVersion: string) => (apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '');
 
 /** Makes the object's namespace the request's. Throws 400 where the object names another. */
 export function ensureNamespace(scope: Pick<Scope, 'resource' | 'namespace'>, object: KubeObject): void {

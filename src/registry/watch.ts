@@ -5,6 +5,7 @@ import type { RequestContext } from '../request/context.ts';
 import { type ListOptions, parseListOptions } from '../request/list-options.ts';
 import { endpoints, type Negotiated, negotiateWatch } from '../request/negotiate.ts';
 import { badRequest, expired } from '../status/status.ts';
+import { definitionChange } from './definition-watch.ts';
 import { collectionPrefix, selectorOf, singleName } from './keys.ts';
 import { canSplice, type Presenter, presenterOf, toObject } from './present.ts';
 import type { Resource } from './resource.ts';
@@ -15,6 +16,8 @@ const BOOKMARK_MS = 60_000;
 const MIN_TIMEOUT_SECONDS = 1800;
 /** Longest delay that a timer takes. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
+/** Milliseconds between questions how far a stream is that is about to end. */
+const PROGRESS_MS = 50;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
 function watchStart({ resourceVersion, sendInitialEvents }: ListOptions): WatchRequest['start'] {
@@ -45,6 +48,7 @@ export async function serveWatch(ctx: RequestContext, resource: Resource, forceW
   }
   const selector = selectorOf(options);
   const stopped = new AbortController();
+  const signal = AbortSignal.any([ctx.request.signal, stopped.signal]);
   const stream = await ctx.keyspace.watch(
     {
       prefix: collectionPrefix(
@@ -56,7 +60,7 @@ export async function serveWatch(ctx: RequestContext, resource: Resource, forceW
       start: watchStart(options),
       ...(selector === undefined ? {} : { selector }),
     },
-    AbortSignal.any([ctx.request.signal, stopped.signal]),
+    signal,
   );
   const frames = new Frames(resource, form, presenter, options);
   const seconds = options.timeoutSeconds || MIN_TIMEOUT_SECONDS * (1 + Math.random());
@@ -65,6 +69,12 @@ export async function serveWatch(ctx: RequestContext, resource: Resource, forceW
     counted();
     stopped.abort();
   });
+  if (resource.custom !== undefined) {
+    definitionChange(ctx, resource, signal).then(
+      (revision) => revision !== undefined && pump.endAt(revision),
+      () => pump.stop(),
+    );
+  }
   return ctx.request.headers.get('upgrade')?.toLowerCase() === 'websocket'
     ? pump.toWebSocket(form.mediaType === 'application/json')
     : pump.toStream(form.contentType);
@@ -82,6 +92,11 @@ class Frames {
     this.#presenter = presenter;
     this.#options = options;
     this.#copies = form.mediaType === 'application/json' && form.as === undefined;
+  }
+
+  /** Up to which revision the client has everything. */
+  get revision(): number {
+    return this.#revision;
   }
 
   get wantsBookmarks(): boolean {
@@ -137,6 +152,7 @@ class Pump {
   readonly #timers: (ReturnType<typeof setTimeout> | ReturnType<typeof setInterval>)[] = [];
   readonly #end: () => void;
   #done = false;
+  #last: number | undefined;
   constructor(stream: WatchStream, frames: Frames, timeoutMs: number, end: () => void) {
     this.#stream = stream;
     this.#frames = frames;
@@ -153,6 +169,20 @@ class Pump {
     this.#end();
   }
 
+  /** Ends the watch once the client has everything up to a revision. */
+  endAt(revision: number): void {
+    this.#last = revision;
+    this.#stream.progress();
+  }
+
+  /** Whether the last revision has been reached; asks again in a while how far the stream is where it has not. */
+  #isOver(): boolean {
+    if (this.#last === undefined) return false;
+    if (this.#frames.revision >= this.#last) return true;
+    this.#timers.push(setTimeout(() => this.#stream.progress(), PROGRESS_MS));
+    return false;
+  }
+
   /** Runs until the stream ends; `write` resolves when the client has taken the bytes. */
   async #run(write: (bytes: Uint8Array) => Promise<void> | void): Promise<void> {
     if (this.#frames.wantsBookmarks) {
@@ -167,6 +197,7 @@ class Pump {
       for (let events = await this.#stream.next(); events !== undefined; events = await this.#stream.next()) {
         const parts = events.map((e) => this.#frames.of(e)).filter((f) => f !== undefined);
         if (parts.length > 0) await write(parts.length === 1 ? parts[0]! : concat(parts));
+        if (this.#isOver()) break;
       }
     } catch {
       // The client or the replica is gone; a client resumes from its last revision.

@@ -59,6 +59,45 @@ describe('custom resources', () => {
     expect([main.spec, main.status, main.metadata.generation]).toEqual([{ size: 2 }, { ready: true }, 2]);
   });
 
+  it('are not written when nothing changes, however their keys are ordered', async () => {
+    const { call } = await defined();
+    const { body: made } = await call('POST', gizmos, gizmo('a', { spec: { size: 1, plain: 'x' } }));
+    const { metadata, ...rest } = made;
+    const reversed = Object.fromEntries(Object.entries(metadata).reverse());
+    const put = await call('PUT', `${gizmos}/a`, { metadata: reversed, ...rest, spec: { plain: 'x', size: 1 } });
+    expect(put.body.metadata.resourceVersion).toBe(metadata.resourceVersion);
+  });
+
+  it('are read in any version, with the defaults of the one that they were stored in', async () => {
+    const { call } = await testApp();
+    const of = (name: string, storage: boolean, properties: object, more: object = {}) => ({
+      name,
+      served: true,
+      storage,
+      schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties } } } },
+      ...more,
+    });
+    const text = { type: 'string' };
+    const old = of('v1alpha1', true, { a: text }, { deprecated: true });
+    const fresh = of('v1', false, { a: text, b: { ...text, default: 'd' } });
+    await call('POST', definitions, { ...definition, spec: { ...definition.spec, versions: [old, fresh] } });
+    const made = await call('POST', gizmos, gizmo('a', { spec: { a: '1', b: '2' } }));
+    expect([made.body.apiVersion, made.body.spec]).toEqual(['bug.test/v1', { a: '1' }]);
+    const listed = await call('GET', gizmos.replace('/v1/', '/v1alpha1/'));
+    expect(listed.headers.get('warning')).toBe('299 - "bug.test/v1alpha1 Gizmo is deprecated; use bug.test/v1 Gizmo"');
+    expect(listed.body.items[0].apiVersion).toBe('bug.test/v1alpha1');
+  });
+
+  it('must be of their kind', async () => {
+    const { call } = await defined();
+    const wrong = await call('POST', gizmos, { ...gizmo('a'), kind: 'Gadget' });
+    expect([wrong.status, wrong.body.details.kind, wrong.body.details.causes[0].field]).toEqual([
+      422,
+      'Gadget',
+      'kind',
+    ]);
+  });
+
   it('go with their definition', async () => {
     const { call } = await defined();
     await call('POST', gizmos, gizmo('a'));

@@ -4,10 +4,12 @@ import type { KubeObject } from '../object.ts';
 import { definitionValidators } from './apiextensions.ts';
 import { apiRegistrationValidators } from './apiregistration.ts';
 import { autoscalingValidators } from './autoscaling.ts';
+import { batchValidators } from './batch.ts';
 import { certificateValidators } from './certificates.ts';
 import { configurationValidators } from './configuration.ts';
 import { coordinationValidators } from './coordination.ts';
 import { customFaults, typeFaults } from './custom.ts';
+import { endpointValidators } from './endpoints.ts';
 import { eventValidators } from './events.ts';
 import { flowControlValidators } from './flowcontrol.ts';
 import { validateCommonMetadata, validateMetadata, validateMetadataUpdate } from './metadata.ts';
@@ -21,6 +23,7 @@ import { schedulingValidators } from './scheduling.ts';
 import { serviceValidators } from './services.ts';
 import { storageValidators } from './storage.ts';
 import { volumeValidators } from './volumes.ts';
+import { workloadStatusValidators } from './workload-status.ts';
 import { workloadValidators } from './workloads.ts';
 
 /** What the validation of one resource (or subresource) finds beyond the metadata. */
@@ -37,7 +40,10 @@ const validators: ReadonlyMap<string, Validator> = new Map<string, Validator>([
   ...configurationValidators,
   ...podValidators,
   ...serviceValidators,
+  ...endpointValidators,
   ...workloadValidators,
+  ...workloadStatusValidators,
+  ...batchValidators,
   ...storageValidators,
   ...volumeValidators,
   ...quotaValidators,

@@ -130,7 +130,10 @@ const rulesAfterIndexes: readonly Rule[] = [
     cause: value('terminating', 'terminating>0 is invalid for finished job'),
   },
   {
-    broken: (t) => t.changed('ready', 'active') && integer(t.now.status.ready) > integer(t.now.status.active),
+    broken: (t) =>
+      t.changed('ready', 'active') &&
+      has(t.now.status, 'ready') &&
+      integer(t.now.status.ready) > integer(t.now.status.active),
     cause: value('ready', 'cannot set more ready pods than active'),
   },
   {

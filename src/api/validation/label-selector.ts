@@ -39,7 +39,7 @@ export function labelSelectorFaults(selector: JsonValue | undefined, path: strin
   for (const [key, value] of Object.entries(labels)) {
     const at = `${path}.matchLabels`;
     for (const fault of qualifiedNameErrors(key)) faults.push(causes.invalid(at, key, fault));
-    for (const fault of labelValueErrors(text(value))) faults.push(causes.invalid(`${at}[${key}]`, value, fault));
+    for (const fault of labelValueErrors(text(value))) faults.push(causes.invalid(at, value, fault));
   }
   for (const [i, expression] of list(selector.matchExpressions).entries()) {
     faults.push(...expressionFaults(expression, `${path}.matchExpressions[${i}]`));

@@ -104,12 +104,18 @@ function validateParent(object: KubeObject): StatusCause[] {
 
 const CIDRS = 'spec.cidrs';
 
+/** IPv4 addresses in the form of IPv6 are of the older family. */
+const familyOf = (text: string) => {
+  const cidr = parseCidr(text);
+  return cidr?.mapped ? 4 : cidr?.family;
+};
+
 function validateCidrs(object: KubeObject): StatusCause[] {
   const cidrs = texts(part(object, 'spec'), 'cidrs');
   if (cidrs.length === 0) return [causes.required(CIDRS, 'at least one CIDR required')];
   if (cidrs.length > 2) return [causes.invalid(CIDRS, { CIDRs: cidrs }, 'may only hold up to 2 values')];
   const out = cidrs.flatMap((cidr, i) => each(`${CIDRS}[${i}]`, cidr, canonicalCidrErrors(cidr)));
-  const [first, second] = cidrs.map((cidr) => parseCidr(cidr)?.family);
+  const [first, second] = cidrs.map(familyOf);
   if (second === undefined || first !== second) return out;
   const why = 'may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64';
   return [...out, causes.invalid(CIDRS, cidrs, why)];

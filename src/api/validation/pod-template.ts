@@ -26,6 +26,7 @@ export function validateSelection(selector: JsonValue | undefined, template: Jso
   if (isObject(selector) && labelSelectorFaults(selector, '').length > 0) return [];
   const labels = part(part(template, 'metadata'), 'labels') as Record<string, string>;
   if (isObject(selector) && matchesLabelSelector(selector, labels)) return [];
-  const shown = Object.keys(labels).length === 0 ? null : labels;
+  const sorted = Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)));
+  const shown = Object.keys(labels).length === 0 ? null : sorted;
   return [causes.invalid(`${at}.metadata.labels`, shown, '`selector` does not match template `labels`')];
 }

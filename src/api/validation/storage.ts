@@ -138,9 +138,9 @@ function driverFaults(driver: JsonObject, at: string): StatusCause[] {
   const keys = texts(driver, 'topologyKeys');
   return [
     ...out,
-    ...duplicates(keys, () => at),
-    ...keys.flatMap((key) => [
+    ...keys.flatMap((key, i) => [
       ...(key === '' ? [causes.required(at)] : []),
+      ...(keys.indexOf(key) < i ? [causes.duplicate(at, key)] : []),
       ...each(at, key, qualifiedNameErrors(key)),
     ]),
   ];
