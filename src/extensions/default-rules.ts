@@ -9,8 +9,7 @@ import { propertiesOf, type RawSchema, schemaAt } from './structural-rules.ts';
 /** A cause whose field was found inside of the value at `at`. */
 const below = (at: string, cause: StatusCause): StatusCause => {
   const { field = '' } = cause;
-  const inner = field === '' || field === '<nil>' ? at : field.startsWith('[') ? `${at}${field}` : `${at}.${field}`;
-  return { ...cause, field: inner };
+  return { ...cause, field: field === '' || field === '<nil>' ? at : `${at}.${field}` };
 };
 
 function faultsOf(value: JsonValue, schema: RawSchema, at: string): StatusCause[] {

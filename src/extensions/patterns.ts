@@ -10,6 +10,10 @@ const SPELLINGS: readonly (readonly [RegExp, string])[] = [
 
 const PERL_ONLY = /\(\?(?:[=!]|<[=!]|>)/;
 
+const REPEATS = /(?<!\\)\{(\d+)(,(\d*))?\}/g;
+/** Go repeats a part of a pattern at most so often. */
+const MAX_REPEATS = 1000;
+
 function compile(pattern: string): RegExp | undefined {
   const spelt = SPELLINGS.reduce((text, [from, to]) => text.replace(from, to), pattern);
   for (const flags of ['u', '']) {
@@ -61,5 +65,9 @@ export function patternError(pattern: string): string | undefined {
   }
   const operator = /^(?:\(\?:|\()*([*+?])/.exec(pattern)?.[1];
   if (operator !== undefined) return tell('missing argument to repetition operator', operator);
+  for (const [repeat, least = '', , most = ''] of pattern.matchAll(REPEATS)) {
+    const tooMany = Math.max(Number(least), Number(most)) > MAX_REPEATS;
+    if (tooMany || (most !== '' && Number(most) < Number(least))) return tell('invalid repeat count', repeat);
+  }
   return undefined;
 }

@@ -95,18 +95,42 @@ export function prune(object: JsonValue, schema: Structural | undefined, root = 
   return pruner.unknown.sort();
 }
 
-const dropsNull = (value: JsonValue | undefined, schema: Structural | undefined) =>
+/** The schema of a member of an object: of the property, or of the values of a map. */
+const memberOf = (schema: Structural | undefined, key: string): Structural | undefined =>
+  schema === undefined ? undefined : (property(schema, key) ?? mapValues(schema));
+
+/** Whether a value is a null where none may be. */
+const isForbiddenNull = (value: JsonValue | undefined, schema: Structural | undefined): schema is Structural =>
   value === null && schema !== undefined && schema.nullable !== true;
 
 /**
- * Fills in, in place, the defaults of the schema. A null where the schema is not nullable counts as absent: it takes the
- * default, or goes where there is none (in a list it stays, for validation to refuse).
+ * Removes, in place, nulls where the schema is not nullable and has no default to take their place. In a list they
+ * stay, for validation to refuse.
  */
+export function dropNulls(value: JsonValue | undefined, schema: Structural | undefined): void {
+  if (schema === undefined) return;
+  if (Array.isArray(value)) {
+    for (const item of value) dropNulls(item, schema.items);
+    return;
+  }
+  if (!isObject(value)) return;
+  for (const key of Object.keys(value)) {
+    const known = memberOf(schema, key);
+    if (isForbiddenNull(value[key], known) && known.default === undefined && isTyped(schema, key)) delete value[key];
+    else dropNulls(value[key], known);
+  }
+}
+
+/** Maps of any values take nulls as well. */
+const isTyped = (schema: Structural, key: string) =>
+  property(schema, key) !== undefined || isObject(schema.additionalProperties);
+
+/** Fills in, in place, the defaults of the schema. A null where the schema is not nullable counts as absent. */
 export function applySchemaDefaults(value: JsonValue | undefined, schema: Structural | undefined): void {
   if (schema === undefined) return;
   if (Array.isArray(value)) {
     for (const [i, item] of value.entries()) {
-      if (dropsNull(item, schema.items) && schema.items?.default !== undefined)
+      if (isForbiddenNull(item, schema.items) && schema.items?.default !== undefined)
         value[i] = deepCopy(schema.items.default);
       applySchemaDefaults(value[i], schema.items);
     }
@@ -114,17 +138,15 @@ export function applySchemaDefaults(value: JsonValue | undefined, schema: Struct
   }
   if (!isObject(value)) return;
   for (const [key, known] of Object.entries(schema.properties ?? {})) {
-    const absent = !Object.hasOwn(value, key) || value[key] === undefined || dropsNull(value[key], known);
-    if (!absent) continue;
-    if (known.default !== undefined) setKey(value, key, deepCopy(known.default));
-    else delete value[key];
+    if (known.default === undefined) continue;
+    const present = Object.hasOwn(value, key) ? value[key] : undefined;
+    if (present === undefined || isForbiddenNull(present, known)) setKey(value, key, deepCopy(known.default));
   }
   for (const key of Object.keys(value)) {
-    const known = property(schema, key) ?? mapValues(schema);
-    if (property(schema, key) === undefined && dropsNull(value[key], known)) {
-      if (known?.default !== undefined) setKey(value, key, deepCopy(known.default));
-      else if (known?.type !== undefined) delete value[key];
-    }
+    const known = memberOf(schema, key);
+    const inMap = property(schema, key) === undefined;
+    if (inMap && isForbiddenNull(value[key], known) && known.default !== undefined)
+      setKey(value, key, deepCopy(known.default));
     applySchemaDefaults(value[key], known);
   }
 }

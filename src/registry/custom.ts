@@ -1,19 +1,20 @@
 import { deepCopy, isObject, type JsonValue, type KubeObject } from '../api/object.ts';
 import { coerceEmbedded } from '../extensions/embedded.ts';
-import { applySchemaDefaults, prune, type Structural } from '../extensions/structural.ts';
+import { applySchemaDefaults, dropNulls, prune, type Structural } from '../extensions/structural.ts';
 import type { Resource } from './resource.ts';
 
 const schemaOf = (resource: Resource) => resource.custom?.schema as Structural | undefined;
 const told = (path: string) => `unknown field ${JSON.stringify(path)}`;
 
 /**
- * Drops what the schema of a custom resource does not name, in place; tells what that was, as a strict reading does.
- * Metadata of embedded objects gets its type. Throws a DecodeError where it cannot.
+ * Drops what the schema of a custom resource does not name, in place, and nulls that it does not allow; tells what it
+ * did not name, as a strict reading does. Metadata of embedded objects gets its type. Throws a DecodeError where it cannot.
  */
 export function pruneCustom(resource: Resource, object: KubeObject): string[] {
   if (resource.custom === undefined) return [];
   const schema = schemaOf(resource);
   const unknown = resource.custom.preserveUnknownFields ? [] : prune(object as JsonValue, schema);
+  if (!resource.custom.preserveUnknownFields) dropNulls(object, schema);
   return [...unknown.map(told), ...coerceEmbedded(object, schema)];
 }
 
@@ -23,7 +24,9 @@ export function defaultCustom(resource: Resource, object: KubeObject): void {
 }
 
 function pruneTo(resource: Resource, object: KubeObject, schema: Structural | undefined): void {
-  if (schema !== undefined && resource.custom?.preserveUnknownFields !== true) prune(object as JsonValue, schema);
+  if (schema === undefined || resource.custom?.preserveUnknownFields === true) return;
+  prune(object as JsonValue, schema);
+  dropNulls(object, schema);
 }
 
 /**

@@ -137,7 +137,10 @@ function applyTransform(scope: Scope, bytes: Uint8Array, options: WriteOptions):
   }
   if (options.fieldValidation === 'Warn') scope.ctx.warnings.push(...repeated);
   const finish = (merged: KubeObject): KubeObject => {
-    const { object } = decodeResult(scope, merged, () => stringifyJson(merged));
+    const { object } =
+      scope.resource.custom === undefined
+        ? decodeResult(scope, merged, () => stringifyJson(merged))
+        : decodeUntyped(plainValue(deepCopy(merged)));
     object.metadata ??= {};
     return defaulted(scope.resource, scope.subresource, object);
   };

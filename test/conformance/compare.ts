@@ -10,6 +10,8 @@ const here = import.meta.dirname;
 const listFile = join(here, 'disagreements.txt');
 /** A step without an answer in this time has failed. */
 const STEP_TIMEOUT_MS = '5000';
+/** Cases that failed unexpectedly and get a second try; more than these are no accident. */
+const MAX_SECOND_TRIES = 8;
 const HEADER =
   '# Steps of the transcripts that do not agree with kube-apiserver yet. This list may only get shorter:\n' +
   '# npm run conformance -- --shrink\n';
@@ -25,15 +27,16 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { kubeconfig: { type: 'string' }, tally: { type: 'string' }, shrink: { type: 'boolean' } },
 });
-const steps = replay(values.kubeconfig ?? '', positionals);
 const known = new Set(
   readFileSync(listFile, 'utf8')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#')),
 );
 const name = (step: Step) => `${step.case} · ${step.step}`;
+const unexpected = (step: Step) => !step.pass && !known.has(name(step));
+const steps = secondTry(replay(values.kubeconfig ?? '', positionals));
 const failing = steps.filter((step) => !step.pass);
-const surprises = failing.filter((step) => !known.has(name(step)));
+const surprises = steps.filter(unexpected);
 const cured = steps.filter((step) => step.pass && known.has(name(step))).map(name);
 
 for (const step of surprises) console.log(`FAIL ${name(step)}\n     ${step.diff.slice(0, 4).join('\n     ')}`);
@@ -67,6 +70,14 @@ function replay(kubeconfig: string, chosen: string[]): Step[] {
   const { steps: all } = JSON.parse(readFileSync(result, 'utf8')) as { steps: Step[] };
   rmSync(folder, { recursive: true });
   return all;
+}
+
+/** Many cases wait a bounded time for what the server does by itself: on a busy machine a few may be played once more. */
+function secondTry(first: Step[]): Step[] {
+  const cases = new Set(first.filter(unexpected).map((step) => step.case));
+  if (cases.size === 0 || cases.size > MAX_SECOND_TRIES) return first;
+  console.log(`once more: ${[...cases].join(', ')}`);
+  return [...first.filter((step) => !cases.has(step.case)), ...replay(values.kubeconfig ?? '', [...cases])];
 }
 
 function shrink(agreeing: string[]): void {

@@ -112,7 +112,7 @@ describe('a schema', () => {
 
   it('has defaults that are its own values', () => {
     expect(inSchema({ type: 'array', items: { type: 'string' }, default: ['a', 1] })).toEqual([
-      'default[1]: Invalid value: "integer": [1] in body must be of type string: "integer"',
+      'default.[1]: Invalid value: "integer": [1] in body must be of type string: "integer"',
     ]);
     expect(inSchema({ type: 'object', properties: { a: { type: 'string' } }, default: { b: 1 } })[0]).toMatch(
       /must not have unknown fields$/,
@@ -126,6 +126,7 @@ describe('a schema', () => {
     expect(why('a)')).toBe('unexpected ): `a)`');
     expect(why('[a')).toBe('missing closing ]: `[a`');
     expect(why('a(?=b)')).toBe('invalid or unsupported Perl syntax: `(?=`');
+    expect(why('a{2,1}')).toBe('invalid repeat count: `{2,1}`');
     expect(why('*')).toBe('missing argument to repetition operator: `*`');
   });
 });

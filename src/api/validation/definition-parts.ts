@@ -2,7 +2,7 @@ import { type RawSchema, schemaAt } from '../../extensions/structural-rules.ts';
 import { causes, type StatusCause } from '../../status/status.ts';
 import { isObject, type JsonObject } from '../object.ts';
 import { oneOf, part, parts, text } from './checks.ts';
-import { dns1035LabelErrors, dnsLabelErrors } from './names.ts';
+import { dns1035LabelErrors, dnsSubdomainErrors } from './names.ts';
 
 /** Parts of a custom resource definition, each checked by itself. */
 
@@ -84,6 +84,8 @@ function schemaOf(path: string, schema: RawSchema): RawSchema | undefined {
   return current;
 }
 
+const firstOf = (path: string) => /^[A-Za-z0-9_]+|^./.exec(path)?.[0] ?? '';
+
 const SELECTABLE_TYPES: ReadonlySet<string> = new Set(['string', 'boolean', 'integer']);
 
 /** Causes in the selectable fields of a version. */
@@ -103,12 +105,17 @@ export function selectableFaults(version: JsonObject, schema: RawSchema | undefi
       continue;
     }
     const found = path.startsWith('.') ? schemaOf(path, schema) : undefined;
+    if (found === undefined) {
+      const why = path.startsWith('.')
+        ? 'does not refer to a valid field'
+        : `expected [ or . but got: ${firstOf(path)}`;
+      out.push(causes.invalid(where, path, `is an invalid path: ${why}`));
+      continue;
+    }
     if (path.startsWith('.metadata.')) {
       out.push(causes.invalid(where, path, 'must not point to fields in metadata'));
-    } else if (found === undefined) {
-      out.push(causes.invalid(where, path, `is an invalid path: does not refer to a valid field`));
-      continue;
-    } else if (!SELECTABLE_TYPES.has(found.type ?? '')) {
+    }
+    if (!SELECTABLE_TYPES.has(found.type ?? '')) {
       const why =
         'must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.';
       out.push(causes.invalid(where, path, why));
@@ -148,23 +155,26 @@ function urlFaults(url: string, at: string): StatusCause[] {
   return out;
 }
 
+function segmentFaults(path: string, at: string): StatusCause[] {
+  if (path === '' || path === '/') return [];
+  const segments = path.slice(1).replace(/\/$/, '').split('/');
+  return segments.flatMap((segment, i) => {
+    if (segment === '') return [causes.invalid(at, path, `segment[${i}] may not be empty`)];
+    return dnsSubdomainErrors(segment).map((why) => causes.invalid(at, path, `segment[${i}]: ${why}`));
+  });
+}
+
 function serviceFaults(service: JsonObject, at: string): StatusCause[] {
   const out: StatusCause[] = [];
-  if (text(service.name) === '') out.push(causes.required(`${at}.name`, 'service name is required'));
-  if (text(service.namespace) === '') out.push(causes.required(`${at}.namespace`, 'service namespace is required'));
+  if (text(service.name) === '') out.push(causes.required(`${at}.name`));
+  if (text(service.namespace) === '') out.push(causes.required(`${at}.namespace`));
   const { port } = service;
   if (typeof port === 'number' && (port < 1 || port > 65535)) {
     out.push(causes.invalid(`${at}.port`, port, 'port is not valid: must be between 1 and 65535, inclusive'));
   }
   const path = text(service.path);
   if (path !== '' && !path.startsWith('/')) out.push(causes.invalid(`${at}.path`, path, "must start with a '/'"));
-  for (const [i, segment] of path.split('/').slice(1).entries()) {
-    if (segment === '') continue;
-    for (const why of dnsLabelErrors(segment)) {
-      out.push(causes.invalid(`${at}.path`, path, `segment[${i}]: ${why}`));
-    }
-  }
-  return out;
+  return [...out, ...segmentFaults(path, `${at}.path`)];
 }
 
 /** Causes in how a definition converts between its versions. */
