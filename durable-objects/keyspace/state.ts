@@ -8,6 +8,7 @@ import { POLICY_PREFIXES } from '../../src/keyspace/types.ts';
 import { type BatchCommand, decodeCommand, type ExpireCommand } from '../../src/protocol/commands.ts';
 import { createRevisionOf, metaOf, stampRecord, termsOf } from '../../src/protocol/records.ts';
 import { RECORD_OVERHEAD, RecordCache } from './cache.ts';
+import { RangeCache } from './ranges.ts';
 import type { Changes, Expiry, Range, Scalars, Storage, Version, WorkRow } from './storage.ts';
 
 /** What became of a proposal. */
@@ -24,6 +25,8 @@ export interface Change {
 
 /** Bytes of live records kept in memory for point reads and conditions. */
 const CACHE_BYTES = 6 << 20;
+/** Bytes of live records kept in memory as whole lists. */
+const RANGES_BYTES = 4 << 20;
 /** Bytes of recent history kept in memory for watchers that lag a little. */
 const RECENT_BYTES = 4 << 20;
 
@@ -39,6 +42,7 @@ export class StateMachine {
   #unflushed = false;
   #nextExpiry: number | undefined;
   readonly #cache = new RecordCache(CACHE_BYTES);
+  readonly #ranges = new RangeCache(RANGES_BYTES);
   readonly #recent: Version[] = [];
   #recentBytes = 0;
   readonly #proposals: Map<string, Revision>;
@@ -138,9 +142,12 @@ export class StateMachine {
   }
 
   /** Live versions in key order. */
-  *scan(range: Range, term?: string): Iterable<Version> {
+  scan(range: Range, term?: string): Iterable<Version> {
+    const known = term === undefined ? this.#ranges.get(range) : undefined;
+    if (known !== undefined) return known;
     this.#flushFor(range);
-    yield* this.#storage.scan(range, term);
+    const stored = this.#storage.scan(range, term);
+    return term === undefined ? this.#ranges.remember(range, stored) : stored;
   }
 
   /** The state at a revision at or after the compaction point, in key order. */
@@ -289,6 +296,7 @@ export class StateMachine {
     this.#pending.push(version);
     this.#dirty.set(key, version);
     this.#fresh.push({ version, replaced });
+    this.#ranges.apply(version);
     if (version.deleted) this.#cache.delete(key);
     else this.#cache.set(version);
     this.#recent.push(version);

@@ -41,7 +41,7 @@ export interface HubSink {
   send(id: string, frame: Uint8Array): void;
   /** The stream ends after what was sent. */
   end(id: string): void;
-  /** Some watcher could read on at once; call {@link Hub.pump} soon. */
+  /** Something could go out at once; call {@link Hub.pump} soon, which is asked for once until then. */
   wake(): void;
 }
 
@@ -51,6 +51,9 @@ export class Hub {
   readonly #watchers = new Map<string, Watcher>();
   readonly #groups = new Map<string, Map<string, Group>>();
   readonly #ready = new Set<Watcher>();
+  /** Changes that live watchers have not been sent: those of a moment share a frame. */
+  #held: Change[] = [];
+  #woken = false;
 
   constructor(state: StateMachine, sink: HubSink) {
     this.#state = state;
@@ -64,6 +67,7 @@ export class Hub {
   /** Adds a watcher and sends it what credit allows. `cursor.revision` must not lie ahead of the state. */
   open(id: string, prefix: string, selector: Selector | undefined, cursor: Cursor, credit = WATCH_WINDOW): void {
     this.close(id);
+    this.#release();
     const group = this.#group(prefix, selector);
     group.members++;
     const watcher = { id, group, cursor, credit, told: cursor.phase === 'events' ? cursor.revision : 0 };
@@ -90,26 +94,54 @@ export class Hub {
     const watcher = this.#watchers.get(id);
     if (watcher === undefined) return;
     watcher.credit = Math.min(watcher.credit + bytes, WATCH_WINDOW);
-    if (!watcher.group.live.has(watcher)) this.#feed(watcher);
+    if (watcher.group.live.has(watcher)) return;
+    this.#release();
+    this.#feed(watcher);
   }
 
   /** Tells a watcher how far it is complete, when it has everything. */
   progress(id: string): void {
+    this.#release();
     const watcher = this.#watchers.get(id);
     if (watcher?.group.live.has(watcher)) this.#tell(watcher);
   }
 
   /** Tells every live watcher that was last told less than `revision`, so that none resumes below it. */
   progressBelow(revision: Revision): void {
+    this.#release();
     for (const watcher of this.#watchers.values()) {
       if (watcher.told < revision && watcher.group.live.has(watcher)) this.#tell(watcher);
     }
   }
 
-  /** Passes on what was just applied; call it directly after apply, with every version since the last call. */
+  /** Takes in what was just applied; call it directly after apply, with every version since the last call. */
   publish(changes: readonly Change[]): void {
     if (this.#watchers.size === 0 || changes.length === 0) return;
-    const touched = new Map<Group, { events: Uint8Array[]; bytes: number }>();
+    this.#held.push(...changes);
+    this.#wake();
+  }
+
+  /** Sends what is held, and feeds watchers that stopped only to let others run. */
+  pump(): void {
+    this.#woken = false;
+    this.#release();
+    const ready = [...this.#ready];
+    this.#ready.clear();
+    for (const watcher of ready) this.#feed(watcher);
+  }
+
+  #wake(): void {
+    if (this.#woken) return;
+    this.#woken = true;
+    this.#sink.wake();
+  }
+
+  /** Sends what is held; whatever depends on which watchers are live, or changes that, comes after it. */
+  #release(): void {
+    if (this.#held.length === 0) return;
+    const changes = this.#held;
+    this.#held = [];
+    const touched = new Map<Group, Uint8Array[]>();
     for (const change of changes) {
       let shared: Uint8Array | undefined;
       for (const group of this.#groupsOf(change.version.key)) {
@@ -120,27 +152,18 @@ export class Hub {
         const event = (plain ? shared : undefined) ?? eventOf(type, change.version, change.replaced);
         if (plain) shared = event;
         const batch = touched.get(group);
-        if (batch === undefined) touched.set(group, { events: [event], bytes: event.length });
-        else {
-          batch.events.push(event);
-          batch.bytes += event.length;
-        }
+        if (batch === undefined) touched.set(group, [event]);
+        else batch.push(event);
       }
     }
     const before = changes[0]!.version.revision - 1;
     const through = this.#state.scalars.revision;
-    for (const [group, { events }] of touched) this.#deliver(group, before, through, events);
-  }
-
-  /** Feeds watchers that stopped only to let others run. */
-  pump(): void {
-    const ready = [...this.#ready];
-    this.#ready.clear();
-    for (const watcher of ready) this.#feed(watcher);
+    for (const [group, events] of touched) this.#deliver(group, before, through, events);
   }
 
   /** Where each watcher stands, to be kept while the replica sleeps. */
   cursors(): { id: string; cursor: Cursor; credit: number }[] {
+    this.#release();
     const revision = this.#state.scalars.revision;
     return [...this.#watchers.values()].map((watcher) => {
       const { id, credit, cursor, group } = watcher;
@@ -242,7 +265,7 @@ export class Hub {
     if (complete) group.live.add(watcher);
     else if (seen >= FEED_VERSIONS) {
       this.#ready.add(watcher);
-      this.#sink.wake();
+      this.#wake();
       return false;
     }
     return !complete;

@@ -43,6 +43,10 @@ export function isTyped(groupVersion: string, kind: string): boolean {
  */
 export function decodeUntyped(parsed: ParsedValue): Decoded {
   const value = parsed.value as JsonObject;
+  for (const literal of parsed.literals.values()) {
+    if (Number.isFinite(Number(literal))) continue;
+    throw new DecodeError(`json: cannot unmarshal number ${literal} into Go value of type float64`);
+  }
   const decoder = new Decoder({ ...parsed, entries: new Map() }, ['metadata']);
   const metadata = decoder.struct(message(OBJECT_META), value.metadata ?? {});
   const duplicates = parsed.duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`);

@@ -63,7 +63,7 @@ export function patternError(pattern: string): string | undefined {
       return tell('missing closing ]', pattern.slice(pattern.lastIndexOf('[')));
     default:
   }
-  const operator = /^(?:\(\?:|\()*([*+?])/.exec(pattern)?.[1];
+  const operator = /^(?:\(\?:|\((?!\?))*([*+?])/.exec(pattern)?.[1];
   if (operator !== undefined) return tell('missing argument to repetition operator', operator);
   for (const [repeat, least = '', , most = ''] of pattern.matchAll(REPEATS)) {
     const tooMany = Math.max(Number(least), Number(most)) > MAX_REPEATS;

@@ -1,4 +1,5 @@
 import { deepEqual, isObject, type JsonObject, type JsonValue } from '../api/object.ts';
+import { stringifyJson } from '../codec/json.ts';
 import { causes, type StatusCause } from '../status/status.ts';
 import { hasFormat } from './formats.ts';
 import { matchesPattern } from './patterns.ts';
@@ -37,7 +38,10 @@ function check(value: JsonValue, schema: Structural, path: string): Result {
     else found.push(...list);
   };
   add(typeFaults(value, schema, path));
-  if (value === null) return { found, matched };
+  if (value === null) {
+    add(enumFaults(value, schema, path));
+    return { found, matched };
+  }
   const combined = combinators(value, schema, path);
   found.push(...combined.found);
   matched += combined.matched;
@@ -123,6 +127,9 @@ const RANGES: Record<string, [bigint, bigint]> = {
   int64: [-(2n ** 63n), 2n ** 63n - 1n],
 };
 
+/** The largest number that has 32 bits. */
+const MAX_FLOAT = (2 - 2 ** -23) * 2 ** 127;
+
 function numberFaults(value: number | bigint, schema: Structural, path: string): StatusCause[] {
   const out: StatusCause[] = [];
   if (schema.type === 'integer') {
@@ -135,10 +142,11 @@ function numberFaults(value: number | bigint, schema: Structural, path: string):
     if (!whole) return out;
   }
   const n = Number(value);
-  const { minimum, maximum, multipleOf } = schema;
-  if (multipleOf !== undefined && !isMultiple(n, multipleOf)) {
-    out.push(causes.invalid(path, value, `${path} in body should be a multiple of ${multipleOf}`));
+  if (schema.type === 'number' && schema.format === 'float' && Math.abs(n) > MAX_FLOAT) {
+    out.push(bare(`Checked value must be of type number with format float in ${path}`));
   }
+  const { minimum, maximum, multipleOf } = schema;
+  if (multipleOf !== undefined) out.push(...multipleFaults(value, multipleOf, path));
   if (maximum !== undefined && (schema.exclusiveMaximum ? n >= maximum : n > maximum)) {
     const bound = schema.exclusiveMaximum ? 'less than' : 'less than or equal to';
     out.push(causes.invalid(path, value, `${path} in body should be ${bound} ${maximum}`));
@@ -148,6 +156,17 @@ function numberFaults(value: number | bigint, schema: Structural, path: string):
     out.push(causes.invalid(path, value, `${path} in body should be ${bound} ${minimum}`));
   }
   return out;
+}
+
+/** Whole numbers are compared with the whole part of the factor alone, which may leave nothing of it. */
+function multipleFaults(value: number | bigint, of: number, path: string): StatusCause[] {
+  const whole = typeof value === 'bigint' || Number.isInteger(value);
+  const factor = whole ? Math.trunc(of) : of;
+  if (factor <= 0) {
+    return [causes.invalid(path, factor, `factor MultipleOf declared for ${path} must be positive: ${factor}`)];
+  }
+  if (isMultiple(Number(value), factor)) return [];
+  return [causes.invalid(path, value, `${path} in body should be a multiple of ${of}`)];
 }
 
 function isMultiple(value: number, of: number): boolean {
@@ -174,11 +193,11 @@ function listFaults(value: JsonValue[], schema: Structural, path: string): Statu
 
 function enumFaults(value: JsonValue, schema: Structural, path: string): StatusCause[] {
   if (schema.enum === undefined || schema.enum.length === 0 || schema.enum.some((e) => deepEqual(e, value))) return [];
-  const shown = schema.enum.map((e) => (typeof e === 'string' ? JSON.stringify(e) : String(e))).join(', ');
+  const shown = schema.enum.map((e) => JSON.stringify(typeof e === 'string' ? e : stringifyJson(e))).join(', ');
   return [
     {
       reason: 'FieldValueNotSupported',
-      message: `Unsupported value: ${JSON.stringify(value)}: supported values: ${shown}`,
+      message: `Unsupported value: ${stringifyJson(value)}: supported values: ${shown}`,
       field: path,
     },
   ];

@@ -42,7 +42,10 @@ function continueIn(binary, argv) {
     process.argv = [process.argv[0], ...argv];
     return import(pathToFileURL(argv[0]).href);
   }
-  const child = spawn(binary, argv, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'], cwd: process.cwd() });
+  const child = spawn(binary, ['--max-semi-space-size=4', ...argv], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    cwd: process.cwd(),
+  });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   child.on('error', (error) => fail(`${binary}: ${error.message}`));
   child.on('exit', (code, signal) => {

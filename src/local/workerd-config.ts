@@ -2,6 +2,8 @@ import type { ProcessPlan } from './layout.ts';
 
 /** Compatibility date of the Worker here and in wrangler.toml: `request.signal` exists from this one on. */
 export const COMPATIBILITY_DATE = '2026-11-17';
+/** Small nurseries (MB): what a burst of large answers leaves behind is given back before it has piled up. */
+const V8_FLAGS = ['--max-semi-space-size=4'];
 const REPLICA_NAMESPACE_KEY = 'gunwale-replica';
 const LOOPS_NAMESPACE_KEY = 'gunwale-control-loops';
 
@@ -49,7 +51,8 @@ const config :Workerd.Config = (
   ],
   sockets = [
     ${sockets(plan, wiring, separate).join(',\n    ')}
-  ]
+  ],
+  v8Flags = [ ${V8_FLAGS.map(quote).join(', ')} ]
 );
 
 const main :Workerd.Worker = (

@@ -7,9 +7,11 @@ import { validateCreate } from '../api/validation/index.ts';
 import { checkEscalation } from '../authz/escalation.ts';
 import type { Condition, StoredRecord } from '../keyspace/types.ts';
 import { alreadyExists, forbidden, invalid, plainError, StatusError } from '../status/status.ts';
+import { writeWarnings } from './custom.ts';
 import { keyOf } from './keys.ts';
 import { generatedName } from './names.ts';
 import { dedupOwnerReferences } from './owner-references.ts';
+import { podWarnings } from './pod-warnings.ts';
 import { toObject } from './present.ts';
 import {
   type Allocate,
@@ -104,6 +106,7 @@ export async function prepareNew(scope: Scope, object: KubeObject): Promise<void
   const faults = validateCreate(resource, object);
   if (faults.length > 0) throw invalid(kindSubject(scope, object), object.metadata.name ?? '', faults);
   await validate(plugins, attributesOf({ ...scope, name: object.metadata.name ?? '' }, 'CREATE', object, undefined));
+  ctx.warnings.push(...writeWarnings(resource, object), ...podWarnings(resource, object));
 }
 
 async function createOnce(scope: Scope, object: KubeObject, steps: CreateSteps): Promise<Written> {

@@ -1,6 +1,8 @@
 import { deepCopy, isObject, type JsonValue, type KubeObject } from '../api/object.ts';
 import { coerceEmbedded } from '../extensions/embedded.ts';
+import { unknownFormats } from '../extensions/formats.ts';
 import { applySchemaDefaults, dropNulls, prune, type Structural } from '../extensions/structural.ts';
+import { isDefinition } from './deletion.ts';
 import type { Resource } from './resource.ts';
 
 const schemaOf = (resource: Resource) => resource.custom?.schema as Structural | undefined;
@@ -58,7 +60,7 @@ export function customToStorage(resource: Resource, object: KubeObject): KubeObj
 const STANDARD_FINALIZERS: ReadonlySet<string> = new Set(['orphan', 'foregroundDeletion', 'kubernetes']);
 
 /** Warnings about the finalizers that a write brings to a custom object. */
-export function customWarnings(object: KubeObject, old?: KubeObject): string[] {
+function finalizerWarnings(object: KubeObject, old?: KubeObject): string[] {
   const known = new Set([...STANDARD_FINALIZERS, ...(old?.metadata.finalizers ?? [])]);
   const names = [...new Set(object.metadata.finalizers ?? [])].filter(
     (name) => !name.includes('/') && !known.has(name),
@@ -68,6 +70,23 @@ export function customWarnings(object: KubeObject, old?: KubeObject): string[] {
     const why = `prefer a domain-qualified finalizer ${form} to avoid accidental conflicts with other finalizer writers`;
     return `metadata.finalizers: ${JSON.stringify(name)}: ${why}`;
   });
+}
+
+function formatsOf(definition: KubeObject | undefined): string[] {
+  const spec = isObject(definition?.spec) ? definition.spec : {};
+  const versions = Array.isArray(spec.versions) ? spec.versions.filter(isObject) : [];
+  const schemas = versions.map(({ schema }) => (isObject(schema) ? schema.openAPIV3Schema : undefined));
+  return [...new Set(schemas.filter(isObject).flatMap((schema) => [...unknownFormats(schema as Structural)]))];
+}
+
+/** Warnings about what a write brings to a custom object, or to the schemas of a definition. */
+export function writeWarnings(resource: Resource, object: KubeObject, old?: KubeObject): string[] {
+  if (resource.custom !== undefined) return finalizerWarnings(object, old);
+  if (!isDefinition(resource)) return [];
+  const known = new Set(formatsOf(old));
+  return formatsOf(object)
+    .filter((format) => !known.has(format))
+    .map((format) => `unrecognized format ${JSON.stringify(format)}`);
 }
 
 /** Whether a definition, as stored, still makes the row that a client is served by. */

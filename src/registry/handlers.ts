@@ -7,7 +7,7 @@ import type { Negotiated } from '../request/negotiate.ts';
 import { type WriteOptions, writeOptions } from '../request/options.ts';
 import { allocatorOf } from './allocation.ts';
 import { createObject } from './create.ts';
-import { customWarnings, pruneCustom } from './custom.ts';
+import { pruneCustom } from './custom.ts';
 import { finishDefinition, settleDefinitions } from './definitions.ts';
 import { isDefinition } from './deletion.ts';
 import { checkName, createAuthorizer, defaulted, expectedOf, scopeOf } from './endpoint.ts';
@@ -56,7 +56,6 @@ export async function serveCreate(ctx: RequestContext, resource: Resource): Prom
     manage: (decoded) => managed(scope, options, undefined, decoded),
     allocate: allocatorOf(scope),
   });
-  if (resource.custom !== undefined) ctx.warnings.push(...customWarnings(written.object));
   await afterWrite(scope, written.object);
   return answerWritten(ctx, resource, form, written, 201);
 }

@@ -6,7 +6,7 @@ import { encodeStored } from '../codec/stored.ts';
 import type { Condition, Operation, StoredRecord } from '../keyspace/types.ts';
 import type { RequestContext } from '../request/context.ts';
 import type { WriteOptions } from '../request/options.ts';
-import { badRequest, type StatusError, type Subject } from '../status/status.ts';
+import { badRequest, plainError, type StatusError, type Subject } from '../status/status.ts';
 import { customToStorage } from './custom.ts';
 import { recordMeta, ttlOf, workOfPut } from './meta.ts';
 import type { Resource } from './resource.ts';
@@ -89,6 +89,9 @@ export function namespaceConditions({ resource, namespace }: Scope): Condition[]
   return [{ type: 'field', key: namespaceKey(namespace), field: 'status.phase', value: ACTIVE }];
 }
 
+/** What etcd takes in one request by default, less what surrounds the value there: the key three times, and framing. */
+const MAX_CUSTOM_VALUE = (1536 << 10) - 256;
+
 function encode(scope: Scope, object: KubeObject) {
   const { resource } = scope;
   const { resourceVersion: _, ...metadata } = object.metadata;
@@ -98,6 +101,18 @@ function encode(scope: Scope, object: KubeObject) {
   return { value, meta: recordMeta(resource, stored, tag) };
 }
 
+/**
+ * Encodes an object within the size that upstream stores of a custom one. Where it would fit without its managed fields,
+ * it loses them, as upstream's second try does; otherwise throws 500.
+ */
+function encodeWithinLimit(scope: Scope, object: KubeObject) {
+  const encoded = encode(scope, object);
+  if (scope.resource.custom === undefined || encoded.value.byteLength <= MAX_CUSTOM_VALUE) return encoded;
+  if (object.metadata.managedFields === undefined) throw plainError('etcdserver: request is too large');
+  delete object.metadata.managedFields;
+  return encodeWithinLimit(scope, object);
+}
+
 /** The operation that stores an object in place of `old`, with the work that this makes. */
 export function putOf(scope: Scope, key: string, object: KubeObject, old: KubeObject | undefined) {
   const ttlSeconds = ttlOf(scope.resource);
@@ -105,7 +120,7 @@ export function putOf(scope: Scope, key: string, object: KubeObject, old: KubeOb
   return {
     type: 'put',
     key,
-    ...encode(scope, object),
+    ...encodeWithinLimit(scope, object),
     ...(ttlSeconds === undefined ? {} : { ttlSeconds }),
     ...(work.length === 0 ? {} : { work }),
   } satisfies Operation;

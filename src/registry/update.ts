@@ -8,10 +8,11 @@ import type { Operation, StoredRecord } from '../keyspace/types.ts';
 import { causes, conflict, invalid, notFound, plainError, StatusError } from '../status/status.ts';
 import { releasesOf } from './allocation.ts';
 import { AllocationLost, commitNew, prepareNew } from './create.ts';
-import { customWarnings } from './custom.ts';
+import { writeWarnings } from './custom.ts';
 import { keyOf } from './keys.ts';
 import { workOfDelete } from './meta.ts';
 import { dedupOwnerReferences } from './owner-references.ts';
+import { podWarnings } from './pod-warnings.ts';
 import { toObject } from './present.ts';
 import type { Resource } from './resource.ts';
 import {
@@ -231,7 +232,10 @@ async function prepareChange(scope: Scope, update: Update, object: KubeObject, o
   const faults = validateUpdate(resource, subresource, object, old);
   if (faults.length > 0) throw invalid(kindSubject(scope, object), object.metadata.name ?? '', faults);
   const next = keepTimesOfNoop(old, object);
-  if (resource.custom !== undefined) ctx.warnings.push(...customWarnings(next, old));
+  ctx.warnings.push(
+    ...writeWarnings(resource, next, old),
+    ...(subresource === '' ? podWarnings(resource, next, old) : []),
+  );
   if (!update.internal) await validate(plugins, attributesOf(scope, 'UPDATE', next, old));
   return next;
 }

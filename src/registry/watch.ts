@@ -5,6 +5,7 @@ import type { RequestContext } from '../request/context.ts';
 import { type ListOptions, parseListOptions } from '../request/list-options.ts';
 import { endpoints, type Negotiated, negotiateWatch } from '../request/negotiate.ts';
 import { badRequest, expired } from '../status/status.ts';
+import { openAwaited } from './awaited-watch.ts';
 import { definitionChange } from './definition-watch.ts';
 import { collectionPrefix, selectorOf, singleName } from './keys.ts';
 import { canSplice, type Presenter, presenterOf, toObject } from './present.ts';
@@ -49,19 +50,19 @@ export async function serveWatch(ctx: RequestContext, resource: Resource, forceW
   const selector = selectorOf(options);
   const stopped = new AbortController();
   const signal = AbortSignal.any([ctx.request.signal, stopped.signal]);
-  const stream = await ctx.keyspace.watch(
-    {
-      prefix: collectionPrefix(
-        resource,
-        ctx.info.namespace,
-        options.fields,
-        selected ?? (forceWatch ? ctx.info.name : ''),
-      ),
-      start: watchStart(options),
-      ...(selector === undefined ? {} : { selector }),
-    },
-    signal,
-  );
+  const start = watchStart(options);
+  const request: WatchRequest = {
+    prefix: collectionPrefix(
+      resource,
+      ctx.info.namespace,
+      options.fields,
+      selected ?? (forceWatch ? ctx.info.name : ''),
+    ),
+    start,
+    ...(selector === undefined ? {} : { selector }),
+  };
+  const open = () => ctx.keyspace.watch(request, signal);
+  const stream = await (start.type === 'after' ? openAwaited(open) : open());
   const frames = new Frames(resource, form, presenter, options);
   const seconds = options.timeoutSeconds || MIN_TIMEOUT_SECONDS * (1 + Math.random());
   const counted = ctx.longRunning(resource);

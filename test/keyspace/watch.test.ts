@@ -14,7 +14,8 @@ type Step =
   | { type: 'put'; key: string; app: string }
   | { type: 'delete'; key: string }
   | { type: 'credit'; watcher: number; bytes: number }
-  | { type: 'flush' };
+  | { type: 'flush' }
+  | { type: 'pump' };
 
 const key = fc.constantFrom('a/1', 'a/2', 'b/1').map((name) => PREFIX + name);
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -25,6 +26,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({ type: fc.constant('credit' as const), watcher: fc.nat(2), bytes: fc.nat(400) }),
   },
   { weight: 1, arbitrary: fc.constant({ type: 'flush' as const }) },
+  { weight: 2, arbitrary: fc.constant({ type: 'pump' as const }) },
 );
 
 /** A shard with three watchers that have little credit: all, one namespace, and a selector. */
@@ -87,11 +89,13 @@ describe('watch hub', () => {
         for (const each of steps) {
           if (each.type === 'credit') shard.hub.credit(String(each.watcher), each.bytes);
           else if (each.type === 'flush') shard.state.flush();
+          else if (each.type === 'pump') shard.hub.pump();
           else shard.write(each);
         }
         shard.seen.forEach((seen, i) => {
           expect(seen).toEqual(shard.expected[i]!.slice(0, seen.length));
         });
+        shard.hub.pump();
         for (const id of ['0', '1', '2']) shard.hub.credit(id, 1 << 20);
         expect(shard.seen).toEqual(shard.expected);
       }),
@@ -99,9 +103,20 @@ describe('watch hub', () => {
     );
   });
 
+  it('sends what was written since the last pump as one frame, before anything else', () => {
+    const shard = new Shard();
+    for (let i = 0; i < 3; i++) shard.write({ type: 'put', key: `${PREFIX}a/1`, app: 'x' });
+    expect(shard.seen).toEqual([[], [], []]);
+    shard.hub.progress('0');
+    expect(shard.seen).toEqual(shard.expected);
+  });
+
   it('sends nothing beyond its credit, one frame excepted', () => {
     const shard = new Shard();
-    for (let i = 0; i < 50; i++) shard.write({ type: 'put', key: `${PREFIX}a/1`, app: 'x' });
+    for (let i = 0; i < 50; i++) {
+      shard.write({ type: 'put', key: `${PREFIX}a/1`, app: 'x' });
+      shard.hub.pump();
+    }
     expect(shard.seen[0]!.length).toBeLessThan(4);
     shard.hub.credit('0', 1 << 20);
     expect(shard.seen[0]!.length).toBe(50);

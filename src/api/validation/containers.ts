@@ -1,179 +1,210 @@
 import { causes, type StatusCause } from '../../status/status.ts';
-import { isObject, type JsonObject, type JsonValue } from '../object.ts';
+import type { JsonObject } from '../object.ts';
 import { compareQuantities } from '../quantity.ts';
-import { nonNegative, oneOf, part, parts, text } from './checks.ts';
+import { duplicates, each, has, oneOf, part, parts, text } from './checks.ts';
+import { environmentFaults } from './environment.ts';
+import { handlersFaults, LASTING_FIELDS } from './handlers.ts';
+import { deviceFaults, mountFaults, type Volumes } from './mounts.ts';
 import { dnsLabelErrors } from './names.ts';
+import { containerPortFaults, hostPortFaults } from './ports.ts';
+import { allowsOvercommit, amountFaults, containerResourceNameFaults } from './resource-names.ts';
+import { containerSecurityFaults } from './security.ts';
 
-const PORT_RULE = 'must be between 1 and 65535, inclusive';
+const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
+const RESTART_POLICIES = ['Always', 'Never', 'OnFailure'];
+const RESTART_ACTIONS = ['Restart', 'RestartAllContainers'];
+const MAX_RULES = 20;
+const MAX_EXIT_CODES = 255;
 
-/** What is wrong with the name of a port (an IANA service name). */
-export function portNameErrors(name: string): string[] {
-  const out = name.length > 15 ? ['must be no more than 15 characters'] : [];
-  if (!/^[-a-z0-9]+$/.test(name)) out.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)');
-  if (!/[a-z]/.test(name)) out.push('must contain at least one letter (a-z)');
-  if (name.includes('--')) out.push('must not contain consecutive hyphens');
-  if (name.startsWith('-') || name.endsWith('-')) out.push('must not begin or end with a hyphen');
-  return out;
+function amountsFaults(amounts: JsonObject, at: string): StatusCause[] {
+  return Object.entries(amounts).flatMap(([name, amount]) => [
+    ...containerResourceNameFaults(name, `${at}[${name}]`),
+    ...amountFaults(name, text(amount), `${at}[${name}]`),
+  ]);
 }
 
-/** A cause where a number is no port. */
-export function portFaults(value: JsonValue | undefined, at: string): StatusCause[] {
-  const port = Number(value ?? 0);
-  return port >= 1 && port <= 65535 ? [] : [causes.invalid(at, port, PORT_RULE)];
-}
-
-function validatePorts(container: JsonObject, at: string): StatusCause[] {
-  const seen = new Set<string>();
-  return parts(container, 'ports').flatMap((port, i) => {
-    const here = `${at}.ports[${i}]`;
-    const out: StatusCause[] = [];
-    const name = text(port.name);
-    if (name !== '') {
-      const faults = portNameErrors(name);
-      for (const why of faults) out.push(causes.invalid(`${here}.name`, name, why));
-      if (faults.length === 0 && seen.has(name)) out.push(causes.duplicate(`${here}.name`, name));
-      else if (faults.length === 0) seen.add(name);
+/** What is asked for is within its limit; what nothing can be lent of is asked for as it is limited. */
+function requestFaults(requests: JsonObject, limits: JsonObject, at: string): StatusCause[] {
+  return Object.entries(requests).flatMap(([name, value]) => {
+    const [amount, limit] = [text(value), text(limits[name])];
+    const lends = allowsOvercommit(name);
+    if (limit === '') {
+      if (lends) return [];
+      return [causes.required(`${at}.limits`, 'Limit must be set for non overcommitable resources')];
     }
-    if (!port.containerPort) out.push(causes.required(`${here}.containerPort`));
-    else out.push(...portFaults(port.containerPort, `${here}.containerPort`));
-    if (port.hostPort !== undefined && port.hostPort !== 0) out.push(...portFaults(port.hostPort, `${here}.hostPort`));
-    return [...out, ...oneOf(port.protocol, `${here}.protocol`, ['SCTP', 'TCP', 'UDP'])];
+    const order = compareQuantities(amount, limit);
+    if (!lends && order !== 0) {
+      return [causes.invalid(`${at}.requests`, amount, `must be equal to ${name} limit of ${limit}`)];
+    }
+    if (order <= 0) return [];
+    return [causes.invalid(`${at}.requests`, amount, `must be less than or equal to ${name} limit of ${limit}`)];
   });
 }
 
-const SOURCES = ['fieldRef', 'resourceFieldRef', 'configMapKeyRef', 'secretKeyRef', 'fileKeyRef'];
-const ENV_NAME = /^[ -<>-~]+$/;
-
-function validateEnv(container: JsonObject, at: string): StatusCause[] {
-  return parts(container, 'env').flatMap((env, i) => {
-    const here = `${at}.env[${i}]`;
-    const name = text(env.name);
-    const out: StatusCause[] = [];
-    if (name === '') out.push(causes.required(`${here}.name`));
-    else if (!ENV_NAME.test(name)) {
-      const why = "a valid environment variable name must consist only of printable ASCII characters other than '='";
-      out.push(causes.invalid(`${here}.name`, name, why));
-    }
-    if (!isObject(env.valueFrom)) return out;
-    const count = SOURCES.filter((source) => isObject((env.valueFrom as JsonObject)[source])).length;
-    if (count === 0) {
-      const why =
-        'must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`';
-      out.push(causes.invalid(`${here}.valueFrom`, '', why));
-    } else if (text(env.value) !== '') {
-      out.push(causes.invalid(`${here}.valueFrom`, '', 'may not be specified when `value` is not empty'));
-    } else if (count > 1) {
-      out.push(causes.invalid(`${here}.valueFrom`, '', 'may not have more than one field specified at a time'));
-    }
-    return out;
-  });
-}
-
-function validateMounts(container: JsonObject, volumes: ReadonlySet<string>, at: string): StatusCause[] {
-  const paths = new Set<string>();
-  return parts(container, 'volumeMounts').flatMap((mount, i) => {
-    const here = `${at}.volumeMounts[${i}]`;
-    const [name, path] = [text(mount.name), text(mount.mountPath)];
-    const out: StatusCause[] = [];
-    if (name === '') out.push(causes.required(`${here}.name`));
-    if (!volumes.has(name)) out.push(causes.notFound(`${here}.name`, name));
-    if (path === '') out.push(causes.required(`${here}.mountPath`));
-    else if (paths.has(path)) out.push(causes.invalid(`${here}.mountPath`, path, 'must be unique'));
-    paths.add(path);
-    return out;
-  });
-}
-
-const isExtended = (name: string) => name.includes('/') && !name.startsWith('kubernetes.io/');
-
-function validateResources(container: JsonObject, at: string): StatusCause[] {
-  const resources = part(container, 'resources');
+/** Causes in the resources of a container, or in the overhead of a pod, at a path. */
+export function resourceFaults(resources: JsonObject, at: string): StatusCause[] {
   const [limits, requests] = [part(resources, 'limits'), part(resources, 'requests')];
-  const out: StatusCause[] = [];
-  const amounts = (of: JsonObject, where: string) => {
-    for (const [name, value] of Object.entries(of)) {
-      const amount = text(value);
-      const field = `${at}.resources.${where}[${name}]`;
-      if (compareQuantities(amount, '0') < 0)
-        out.push(causes.invalid(field, amount, 'must be greater than or equal to 0'));
-      if (isExtended(name) && /m$/.test(amount)) out.push(causes.invalid(field, amount, 'must be an integer'));
+  const names = [...Object.keys(limits), ...Object.keys(requests)];
+  const out = [
+    ...amountsFaults(limits, `${at}.limits`),
+    ...amountsFaults(requests, `${at}.requests`),
+    ...requestFaults(requests, limits, at),
+  ];
+  const huge = names.some((name) => name.startsWith('hugepages-'));
+  if (!huge || names.includes('cpu') || names.includes('memory')) return out;
+  return [...out, causes.forbidden(at, 'HugePages require cpu or memory')];
+}
+
+function claimFaults(container: JsonObject, pod: JsonObject, path: string): StatusCause[] {
+  const at = `${path}.resources.claims`;
+  const known = parts(pod, 'resourceClaims').map(({ name }) => text(name));
+  const claims = parts(part(container, 'resources'), 'claims').map(({ name }) => text(name));
+  return [
+    ...claims.flatMap((name, i) => {
+      if (name === '') return [causes.required(`${at}[${i}]`)];
+      if (known.includes(name)) return [];
+      const names = known.length === 0 ? ' which is empty' : `: ${[...known].sort().join(', ')}`;
+      const { reason, message, field } = causes.notFound(`${at}[${i}]`, name);
+      return [{ reason, message: `${message}: must be one of the names in pod.spec.resourceClaims${names}`, field }];
+    }),
+    ...duplicates(claims, (i) => `${at}[${i}]`),
+  ] as StatusCause[];
+}
+
+function resizeFaults(container: JsonObject, pod: JsonObject, path: string): StatusCause[] {
+  const at = `${path}.resizePolicy`;
+  const seen = new Set<string>();
+  return parts(container, 'resizePolicy').flatMap((policy, i) => {
+    const [resource, restart] = [text(policy.resourceName), text(policy.restartPolicy)];
+    const out = seen.has(resource) ? [causes.duplicate(`${at}[${i}]`, resource)] : [];
+    seen.add(resource);
+    if (resource === '') out.push(causes.required(at));
+    else out.push(...oneOf(resource, at, ['cpu', 'memory']));
+    if (restart === '') out.push(causes.required(at));
+    else out.push(...oneOf(restart, at, ['NotRequired', 'RestartContainer']));
+    if (pod.restartPolicy === 'Never' && restart !== 'NotRequired') {
+      out.push(causes.invalid(at, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'"));
     }
-  };
-  amounts(limits, 'limits');
-  amounts(requests, 'requests');
-  for (const [name, value] of Object.entries(requests)) {
-    const limit = text(limits[name]);
-    if (limit === '' || compareQuantities(text(value), limit) <= 0) continue;
-    const why = `must be less than or equal to ${name} limit of ${limit}`;
-    out.push(causes.invalid(`${at}.resources.requests`, text(value), why));
+    return out;
+  });
+}
+
+/** Causes in when a container is started again; rules need a policy. */
+function restartFaults(container: JsonObject, at: string): StatusCause[] {
+  const rules = parts(container, 'restartPolicyRules');
+  const out: StatusCause[] = [];
+  if (has(container, 'restartPolicy')) {
+    out.push(...oneOf(container.restartPolicy, `${at}.restartPolicy`, RESTART_POLICIES));
+  } else if (rules.length > 0) {
+    out.push(causes.required(`${at}.restartPolicy`, 'must specify restartPolicy when restart rules are used'));
+  }
+  if (rules.length > MAX_RULES) out.push(causes.tooMany(`${at}.restartPolicyRules`, rules.length, MAX_RULES));
+  for (const [i, rule] of rules.entries()) {
+    const here = `${at}.restartPolicyRules[${i}]`;
+    out.push(...oneOf(rule.action, `${here}.action`, RESTART_ACTIONS));
+    const codes = part(rule, 'exitCodes');
+    if (!has(rule, 'exitCodes')) out.push(causes.required(`${here}.exitCodes`, 'must be specified'));
+    else out.push(...oneOf(codes.operator, `${here}.exitCodes.operator`, ['In', 'NotIn']));
+    const count = Array.isArray(codes.values) ? codes.values.length : 0;
+    if (count > MAX_EXIT_CODES) out.push(causes.tooMany(`${here}.exitCodes.values`, count, MAX_EXIT_CODES));
   }
   return out;
 }
 
-const HANDLERS = ['exec', 'httpGet', 'tcpSocket', 'grpc'];
-const PROBE_NUMBERS = [
-  'initialDelaySeconds',
-  'timeoutSeconds',
-  'periodSeconds',
-  'successThreshold',
-  'failureThreshold',
+function commonFaults(container: JsonObject, pod: JsonObject, volumes: Volumes, at: string): StatusCause[] {
+  const [name, image] = [text(container.name), text(container.image)];
+  const out = name === '' ? [causes.required(`${at}.name`)] : each(`${at}.name`, name, dnsLabelErrors(name));
+  if (image === '') out.push(causes.required(`${at}.image`));
+  const policies = ['File', 'FallbackToLogsOnError'];
+  return [
+    ...out,
+    ...oneOf(container.terminationMessagePolicy, `${at}.terminationMessagePolicy`, policies, false),
+    ...containerPortFaults(container, at),
+    ...environmentFaults(container, at),
+    ...mountFaults(container, volumes, at),
+    ...deviceFaults(container, volumes, at),
+    ...oneOf(container.imagePullPolicy, `${at}.imagePullPolicy`, PULL_POLICIES),
+    ...resourceFaults(part(container, 'resources'), `${at}.resources`),
+    ...claimFaults(container, pod, at),
+    ...resizeFaults(container, pod, at),
+    ...containerSecurityFaults(container, pod, at),
+  ];
+}
+
+function mainFaults(pod: JsonObject, volumes: Volumes, path: string): StatusCause[] {
+  const containers = parts(pod, 'containers');
+  if (containers.length === 0) return [causes.required(path)];
+  const at = (i: number) => `${path}[${i}]`;
+  const names = new Set<string>();
+  const own = containers.flatMap((container, i) => {
+    const name = text(container.name);
+    const out = commonFaults(container, pod, volumes, at(i));
+    if (names.has(name)) out.push(causes.duplicate(`${at(i)}.name`, name));
+    names.add(name);
+    return [...out, ...handlersFaults(container, pod, at(i)), ...restartFaults(container, at(i))];
+  });
+  return [...own, ...hostPortFaults(containers, at)];
+}
+
+function initFaults(pod: JsonObject, volumes: Volumes, path: string): StatusCause[] {
+  const names = new Set(parts(pod, 'containers').map(({ name }) => text(name)));
+  return parts(pod, 'initContainers').flatMap((container, i) => {
+    const at = `${path}[${i}]`;
+    const name = text(container.name);
+    const out = [...commonFaults(container, pod, volumes, at), ...restartFaults(container, at)];
+    if (names.has(name)) out.push(causes.duplicate(`${at}.name`, name));
+    else if (name !== '') names.add(name);
+    out.push(...hostPortFaults([container], () => `${path}[0]`));
+    if (container.restartPolicy === 'Always') return [...out, ...handlersFaults(container, pod, at)];
+    const why = 'may not be set for init containers without restartPolicy=Always';
+    return [
+      ...out,
+      ...LASTING_FIELDS.filter((key) => has(container, key)).map((key) => causes.forbidden(`${at}.${key}`, why)),
+    ];
+  });
+}
+
+const EPHEMERAL_FORBIDDEN = [
+  ...['ports', 'resources', 'livenessProbe', 'readinessProbe', 'startupProbe', 'lifecycle', 'resizePolicy'],
 ];
 
-function validateProbe(container: JsonObject, key: string, at: string): StatusCause[] {
-  const probe = container[key];
-  if (!isObject(probe)) return [];
-  const here = `${at}.${key}`;
-  const found = HANDLERS.filter((handler) => isObject(probe[handler]));
-  const out: StatusCause[] = [];
-  for (const extra of found.slice(1))
-    out.push(causes.forbidden(`${here}.${extra}`, 'may not specify more than 1 handler type'));
-  if (found.length === 0) out.push(causes.required(here, 'must specify a handler type'));
-  out.push(...nonNegative(probe, here, PROBE_NUMBERS));
-  const threshold = Number(probe.successThreshold ?? 1);
-  if (key !== 'readinessProbe' && threshold > 1)
-    out.push(causes.invalid(`${here}.successThreshold`, threshold, 'must be 1'));
-  return out;
-}
-
-function validateContainer(container: JsonObject, volumes: ReadonlySet<string>, at: string): StatusCause[] {
-  const out: StatusCause[] = [];
-  const [name, image] = [text(container.name), text(container.image)];
-  if (name === '') out.push(causes.required(`${at}.name`));
-  else for (const why of dnsLabelErrors(name)) out.push(causes.invalid(`${at}.name`, name, why));
-  if (image === '') out.push(causes.required(`${at}.image`));
-  else if (image.trim() !== image) {
-    out.push(causes.invalid(`${at}.image`, image, 'must not have leading or trailing whitespace'));
-  }
-  const policies = ['File', 'FallbackToLogsOnError'];
-  out.push(
-    ...oneOf(container.terminationMessagePolicy, `${at}.terminationMessagePolicy`, policies, false),
-    ...validatePorts(container, at),
-    ...validateEnv(container, at),
-    ...validateMounts(container, volumes, at),
-    ...oneOf(container.imagePullPolicy, `${at}.imagePullPolicy`, ['Always', 'IfNotPresent', 'Never']),
-    ...validateResources(container, at),
-  );
-  for (const probe of ['livenessProbe', 'readinessProbe', 'startupProbe'])
-    out.push(...validateProbe(container, probe, at));
-  return out;
-}
-
-/** Causes in the containers of a pod spec: names, images, ports, environment, mounts, resources and probes. */
-export function validateContainers(spec: JsonObject, at: string): StatusCause[] {
-  const out: StatusCause[] = [];
-  const volumes = new Set(parts(spec, 'volumes').map((volume) => text(volume.name)));
-  const names = new Set<string>();
-  const containers = parts(spec, 'containers');
-  if (containers.length === 0) out.push(causes.required(`${at}.containers`));
-  for (const key of ['containers', 'initContainers']) {
-    for (const [i, container] of parts(spec, key).entries()) {
-      const here = `${at}.${key}[${i}]`;
-      const name = text(container.name);
-      const faults = validateContainer(container, volumes, here);
-      if (name !== '' && names.has(name)) out.push(causes.duplicate(`${here}.name`, name));
-      names.add(name);
-      out.push(...faults);
+function ephemeralFaults(pod: JsonObject, volumes: Volumes, path: string): StatusCause[] {
+  const others = [...parts(pod, 'containers'), ...parts(pod, 'initContainers')].map(({ name }) => text(name));
+  const names = new Set(others);
+  return parts(pod, 'ephemeralContainers').flatMap((container, i) => {
+    const at = `${path}[${i}]`;
+    const [name, target] = [text(container.name), text(container.targetContainerName)];
+    const out = [...commonFaults(container, pod, volumes, at), ...imageSpaceFaults(container, at)];
+    if (names.has(name)) out.push(causes.duplicate(`${at}.name`, name));
+    names.add(name);
+    if (target !== '' && !others.includes(target)) out.push(causes.notFound(`${at}.targetContainerName`, target));
+    const why = 'cannot be set for an Ephemeral Container';
+    for (const key of EPHEMERAL_FORBIDDEN) {
+      const value = container[key];
+      const empty = key === 'resources' ? Object.keys(part(container, key)).length === 0 : value === undefined;
+      if (!empty) out.push(causes.forbidden(`${at}.${key}`, why));
     }
-  }
-  return out;
+    for (const [j, mount] of parts(container, 'volumeMounts').entries()) {
+      for (const key of ['subPath', 'subPathExpr']) {
+        if (text(mount[key]) !== '') out.push(causes.forbidden(`${at}.volumeMounts[${j}].${key}`, why));
+      }
+    }
+    return out;
+  });
+}
+
+/** A cause where the image of a container has spaces around it, which only templates may have. */
+export function imageSpaceFaults(container: JsonObject, at: string): StatusCause[] {
+  const image = text(container.image);
+  if (image.trim() === image) return [];
+  return [causes.invalid(`${at}.image`, image, 'must not have leading or trailing whitespace')];
+}
+
+/** Causes in all containers of a pod, whose spec is at a path; `volumes` are those that can be mounted. */
+export function containerFaults(pod: JsonObject, volumes: Volumes, at: string): StatusCause[] {
+  return [
+    ...mainFaults(pod, volumes, `${at}.containers`),
+    ...initFaults(pod, volumes, `${at}.initContainers`),
+    ...ephemeralFaults(pod, volumes, `${at}.ephemeralContainers`),
+  ];
 }

@@ -16,6 +16,7 @@ const FIELDS: readonly Bounds[] = [
 
 const MACROS = ['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'];
 const EVERY = '@every ';
+const UNITS = ['ns', 'us', 'µs', 'μs', 'ms', 's', 'm', 'h'];
 const DURATION = /^[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$/;
 
 /** A schedule that does not parse; the message is upstream's. */
@@ -63,9 +64,12 @@ function checkMacro(schedule: string): void {
   if (!schedule.startsWith(EVERY)) throw new ScheduleError(`unrecognized descriptor: ${schedule}`);
   const duration = schedule.slice(EVERY.length);
   if (DURATION.test(duration)) return;
-  const missing = /^[-+]?\d+(\.\d*)?$/.test(duration);
-  const why = missing ? 'missing unit in duration' : 'invalid duration';
-  throw new ScheduleError(`failed to parse duration ${schedule}: time: ${why} ${JSON.stringify(duration)}`);
+  const quoted = JSON.stringify(duration);
+  const [, rest = ''] = /^[-+]?\d+\.?\d*(\D*)/.exec(duration) ?? [];
+  const fault = (why: string) => new ScheduleError(`failed to parse duration ${schedule}: time: ${why}`);
+  if (/^[-+]?\d+\.?\d*$/.test(duration)) throw fault(`missing unit in duration ${quoted}`);
+  if (rest !== '' && !UNITS.includes(rest)) throw fault(`unknown unit ${JSON.stringify(rest)} in duration ${quoted}`);
+  throw fault(`invalid duration ${quoted}`);
 }
 
 function check(schedule: string): void {
@@ -74,8 +78,7 @@ function check(schedule: string): void {
   if (zone !== null) {
     const end = schedule.indexOf(' ');
     if (end < 0) {
-      const start = zone[0].length;
-      throw new ScheduleError(`invalid schedule format: runtime error: slice bounds out of range [${start}:-1]`);
+      throw new ScheduleError('invalid schedule format: runtime error: slice bounds out of range [:-1]');
     }
     const name = schedule.slice(zone[0].length, end);
     if (name !== 'Local' && name !== '' && !isTimeZone(name)) {

@@ -2,11 +2,11 @@ import { parseAddress } from '../../registry/services/ranges.ts';
 import { causes, type StatusCause } from '../../status/status.ts';
 import { deepEqual, type JsonObject, type KubeObject } from '../object.ts';
 import { each, has, integer, oneOf, part, parts, text } from './checks.ts';
-import { portFaults } from './containers.ts';
 import type { Validator } from './index.ts';
 import { isIP, isIPv4 } from './ip.ts';
 import { qualifiedNameErrors } from './labels.ts';
 import { dnsLabelErrors, dnsSubdomainErrors } from './names.ts';
+import { portFaults } from './ports.ts';
 
 /** What is wrong with a text that should be an IP address. */
 export const IP_RULE = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';

@@ -53,7 +53,9 @@ function validateSource(env: JsonObject, at: string): StatusCause[] {
   const out = present.flatMap((key) => SOURCES[key]!(part(from, key), `${at}.${key}`));
   const fault = (why: string) => [...out, causes.invalid(at, '', why)];
   if (present.length === 0) {
-    return fault('must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`');
+    return fault(
+      'must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`',
+    );
   }
   if (text(env.value) !== '') return fault('may not be specified when `value` is not empty');
   return present.length > 1 ? fault('may not have more than one field specified at a time') : out;

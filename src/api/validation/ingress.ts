@@ -1,10 +1,10 @@
 import { causes, type StatusCause } from '../../status/status.ts';
 import type { JsonObject, KubeObject } from '../object.ts';
 import { each, has, integer, oneOf, part, parts, requiredText, text, texts, unchanged } from './checks.ts';
-import { portFaults, portNameErrors } from './containers.ts';
 import type { Validator } from './index.ts';
 import { isIP } from './ip.ts';
 import { dnsLabelErrors, dnsSubdomainErrors, pathSegment } from './names.ts';
+import { portFaults, portNameErrors } from './ports.ts';
 
 const CLASS_ANNOTATION = 'kubernetes.io/ingress.class';
 const MAX_CONTROLLER = 250;

@@ -2,11 +2,11 @@ import { causes, type StatusCause } from '../../status/status.ts';
 import { isObject, type JsonObject, type JsonValue, type KubeObject } from '../object.ts';
 import { each, has, oneOf, part, parts, requiredText, text, texts, unchanged } from './checks.ts';
 import { canonicalCidrErrors, cidrErrors, isStrictSubset, parseCidr } from './cidr.ts';
-import { portFaults, portNameErrors } from './containers.ts';
 import type { Validator } from './index.ts';
 import { ingressValidators } from './ingress.ts';
 import { labelSelectorFaults } from './label-selector.ts';
 import { dnsSubdomainErrors, pathSegment } from './names.ts';
+import { portFaults, portNameErrors } from './ports.ts';
 
 const segment = (name: string) => pathSegment(name, false);
 

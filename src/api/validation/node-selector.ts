@@ -25,12 +25,12 @@ function operatorFaults(operator: string, values: readonly string[], at: string)
   }
 }
 
-function validateExpression(expression: JsonObject, at: string): StatusCause[] {
+function validateExpression(expression: JsonObject, at: string, required: boolean): StatusCause[] {
   const [key, values] = [text(expression.key), texts(expression, 'values')];
   return [
     ...operatorFaults(text(expression.operator), values, at),
     ...each(`${at}.key`, key, qualifiedNameErrors(key)),
-    ...values.flatMap((value, i) => each(`${at}.values[${i}]`, value, labelValueErrors(value))),
+    ...(required ? values.flatMap((value, i) => each(`${at}.values[${i}]`, value, labelValueErrors(value))) : []),
   ];
 }
 
@@ -46,15 +46,20 @@ function validateField(expression: JsonObject, at: string): StatusCause[] {
   return [...out, ...values.flatMap((value, i) => each(`${at}.values[${i}]`, value, dnsSubdomainErrors(value)))];
 }
 
+/** Causes in one term of a NodeSelector; terms that only prefer nodes may have values that no label can have. */
+export function nodeSelectorTermFaults(term: JsonObject, at: string, required = true): StatusCause[] {
+  return [
+    ...parts(term, 'matchExpressions').flatMap((one, j) =>
+      validateExpression(one, `${at}.matchExpressions[${j}]`, required),
+    ),
+    ...parts(term, 'matchFields').flatMap((one, j) => validateField(one, `${at}.matchFields[${j}]`)),
+  ];
+}
+
 /** Causes in a core/v1 NodeSelector at `path`, which has to have a term. */
 export function nodeSelectorFaults(selector: JsonObject, path: string): StatusCause[] {
   const terms = parts(selector, 'nodeSelectorTerms');
   const here = `${path}.nodeSelectorTerms`;
   if (terms.length === 0) return [causes.required(here, 'must have at least one node selector term')];
-  return terms.flatMap((term, i) => [
-    ...parts(term, 'matchExpressions').flatMap((one, j) =>
-      validateExpression(one, `${here}[${i}].matchExpressions[${j}]`),
-    ),
-    ...parts(term, 'matchFields').flatMap((one, j) => validateField(one, `${here}[${i}].matchFields[${j}]`)),
-  ]);
+  return terms.flatMap((term, i) => nodeSelectorTermFaults(term, `${here}[${i}]`));
 }

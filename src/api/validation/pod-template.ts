@@ -4,7 +4,7 @@ import { isObject, type JsonObject, type JsonValue } from '../object.ts';
 import { part } from './checks.ts';
 import { labelSelectorFaults } from './label-selector.ts';
 import { validateAnnotations, validateLabels } from './metadata.ts';
-import { validatePodSpec } from './pods.ts';
+import { validatePodSpec } from './pod-spec.ts';
 
 /** Causes in a pod template at a path. Labels and annotations are named without `metadata`, as upstream does. */
 export function validatePodTemplate(template: JsonObject, at: string): StatusCause[] {

@@ -1,44 +1,47 @@
 import { causes, type StatusCause } from '../../status/status.ts';
-import { deepCopy, deepEqual, isObject, type JsonObject, type KubeObject } from '../object.ts';
-import { oneOf, part, parts, repeated, text } from './checks.ts';
-import { validateContainers } from './containers.ts';
+import { deepCopy, deepEqual, type JsonObject, type KubeObject } from '../object.ts';
+import { has, part, parts, text } from './checks.ts';
+import { imageSpaceFaults } from './containers.ts';
 import type { Validator } from './index.ts';
-import { dnsLabelErrors } from './names.ts';
+import { validatePodSpec } from './pod-spec.ts';
+import { validatePodStatus } from './pod-status.ts';
+import { validatePodTemplate } from './pod-template.ts';
 
-function validateVolumes(spec: JsonObject, at: string): StatusCause[] {
-  const volumes = parts(spec, 'volumes');
-  const out: StatusCause[] = [];
-  for (const [i, volume] of volumes.entries()) {
-    const name = text(volume.name);
-    const here = `${at}.volumes[${i}]`;
-    if (name === '') out.push(causes.required(`${here}.name`));
-    else for (const why of dnsLabelErrors(name)) out.push(causes.invalid(`${here}.name`, name, why));
-    const sources = Object.keys(volume).filter((key) => key !== 'name' && isObject(volume[key]));
-    if (sources.length === 0) out.push(causes.required(here, 'must specify a volume type'));
-    for (const extra of sources.slice(1))
-      out.push(causes.forbidden(`${here}.${extra}`, 'may not specify more than 1 volume type'));
-  }
-  return [
-    ...out,
-    ...repeated(
-      volumes.map(({ name }) => text(name)),
-      (i) => `${at}.volumes[${i}].name`,
-    ),
-  ];
-}
-
-/** Causes in a pod spec; `at` is where it stands. */
-export function validatePodSpec(spec: JsonObject, at: string): StatusCause[] {
-  return [
-    ...validateVolumes(spec, at),
-    ...validateContainers(spec, at),
-    ...oneOf(spec.restartPolicy, `${at}.restartPolicy`, ['Always', 'Never', 'OnFailure']),
-    ...oneOf(spec.dnsPolicy, `${at}.dnsPolicy`, ['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None']),
-  ];
-}
-
+const LISTS = ['containers', 'initContainers'];
+const MAX_INT32 = 2147483647;
 const ALLOWED =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
+
+/** Causes in the spec of a pod, with what only pods and no templates are held to. */
+function validateSpec(pod: KubeObject): StatusCause[] {
+  const spec = part(pod, 'spec');
+  const out = validatePodSpec(spec, 'spec', pod.metadata.name ?? '');
+  if (text(spec.serviceAccountName) === '') {
+    for (const [i, volume] of parts(spec, 'volumes').entries()) {
+      for (const [j, source] of parts(part(volume, 'projected'), 'sources').entries()) {
+        if (!has(source, 'serviceAccountToken')) continue;
+        const at = `spec.volumes[${i}].projected.sources[${j}].serviceAccountToken`;
+        out.push(causes.forbidden(at, 'must not be specified when serviceAccountName is not set'));
+      }
+    }
+  }
+  const images = LISTS.flatMap((key) =>
+    parts(spec, key).flatMap((container, i) => imageSpaceFaults(container, `spec.${key}[${i}]`)),
+  );
+  return [...out, ...images];
+}
+
+function validatePod(pod: KubeObject): StatusCause[] {
+  const spec = part(pod, 'spec');
+  const out = validateSpec(pod);
+  if (parts(spec, 'ephemeralContainers').length > 0) {
+    out.push(causes.forbidden('spec.ephemeralContainers', 'cannot be set on create'));
+  }
+  if (text(spec.nodeName) !== '' && parts(spec, 'schedulingGates').length > 0) {
+    out.push(causes.forbidden('spec.nodeName', 'cannot be set until all schedulingGates have been cleared'));
+  }
+  return out;
+}
 
 function validateTolerations(spec: JsonObject, old: JsonObject): StatusCause[] {
   const now = parts(spec, 'tolerations').map(({ tolerationSeconds: _, ...toleration }) => toleration);
@@ -49,40 +52,87 @@ function validateTolerations(spec: JsonObject, old: JsonObject): StatusCause[] {
   return [causes.forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds')];
 }
 
-function validateDeadline(spec: JsonObject, old: JsonObject): StatusCause[] {
+function validateGates(spec: JsonObject, old: JsonObject): StatusCause[] {
+  const before = parts(old, 'schedulingGates').map(({ name }) => name);
+  return parts(spec, 'schedulingGates').flatMap(({ name }, i) => {
+    if (before.includes(name)) return [];
+    const why = `only deletion is allowed, but found new scheduling gate '${text(name)}'`;
+    return [causes.forbidden(`spec.schedulingGates[${i}].name`, why)];
+  });
+}
+
+interface Deadline {
+  faults: StatusCause[];
+  /** Nothing else is looked at. */
+  stop: boolean;
+}
+
+function validateDeadline(spec: JsonObject, old: JsonObject): Deadline {
   const at = 'spec.activeDeadlineSeconds';
   const [value, before] = [spec.activeDeadlineSeconds, old.activeDeadlineSeconds];
-  if (typeof value === 'number' && (value < 1 || value > 2147483647)) {
-    return [causes.invalid(at, value, 'must be between 1 and 2147483647, inclusive')];
+  const fault = (why: string, stop: boolean) => ({ faults: [causes.invalid(at, value ?? null, why)], stop });
+  if (typeof value !== 'number') {
+    if (typeof before !== 'number') return { faults: [], stop: false };
+    return fault('must not update from a positive integer to nil value', false);
   }
-  if (typeof before !== 'number') return [];
-  if (typeof value !== 'number')
-    return [causes.invalid(at, null, 'must not update from a positive integer to nil value')];
-  return value > before ? [causes.invalid(at, value, 'must be less than or equal to previous value')] : [];
+  if (value < 0 || value > MAX_INT32) return fault(`must be between 0 and ${MAX_INT32}, inclusive`, true);
+  if (typeof before === 'number' && value > before) return fault('must be less than or equal to previous value', true);
+  return { faults: [], stop: false };
+}
+
+function copy(from: JsonObject, to: JsonObject, keys: readonly string[]): void {
+  for (const key of keys) {
+    if (from[key] === undefined) delete to[key];
+    else to[key] = from[key];
+  }
 }
 
 /** The spec with all that an update may change taken from the old one. */
 function leveled(spec: JsonObject, old: JsonObject): JsonObject {
   const out = deepCopy(spec);
-  for (const key of ['containers', 'initContainers']) {
+  for (const key of LISTS) {
     const before = parts(old, key);
-    for (const [i, container] of parts(out, key).entries()) {
-      const image = before[i]?.image;
-      if (image !== undefined) container.image = image;
-    }
+    for (const [i, container] of parts(out, key).entries()) copy(before[i] ?? {}, container, ['image']);
   }
-  for (const key of ['activeDeadlineSeconds', 'tolerations']) {
-    if (old[key] === undefined) delete out[key];
-    else out[key] = old[key];
-  }
+  copy(old, out, ['activeDeadlineSeconds', 'tolerations', 'schedulingGates']);
   if (Number(old.terminationGracePeriodSeconds) < 0 && spec.terminationGracePeriodSeconds === 1) {
-    out.terminationGracePeriodSeconds = old.terminationGracePeriodSeconds!;
+    copy(old, out, ['terminationGracePeriodSeconds']);
   }
-  if (parts(old, 'schedulingGates').length > parts(spec, 'schedulingGates').length) {
-    for (const key of ['schedulingGates', 'nodeSelector', 'affinity']) {
-      if (old[key] === undefined) delete out[key];
-      else out[key] = old[key];
-    }
+  if (parts(old, 'schedulingGates').length === 0) return out;
+  copy(old, out, ['nodeSelector']);
+  const affinity = { ...part(out, 'affinity') };
+  copy(part(old, 'affinity'), affinity, ['nodeAffinity']);
+  if (Object.keys(affinity).length > 0 || has(old, 'affinity')) out.affinity = affinity;
+  else delete out.affinity;
+  return out;
+}
+
+/** What a pod that waits at a gate asks of its node may only become narrower. */
+function validateNarrowing(spec: JsonObject, old: JsonObject): StatusCause[] {
+  if (parts(old, 'schedulingGates').length === 0) return [];
+  const [now, before] = [part(spec, 'nodeSelector'), part(old, 'nodeSelector')];
+  const out: StatusCause[] = [];
+  if (Object.keys(before).some((key) => now[key] !== before[key])) {
+    const why = 'only additions to spec.nodeSelector are allowed (no mutations or deletions)';
+    out.push(causes.invalid('spec.nodeSelector', now, why));
+  }
+  const key = 'requiredDuringSchedulingIgnoredDuringExecution';
+  const required = (of: JsonObject) => part(part(part(of, 'affinity'), 'nodeAffinity'), key);
+  const [terms, termsBefore] = [parts(required(spec), 'nodeSelectorTerms'), parts(required(old), 'nodeSelectorTerms')];
+  const at = `spec.affinity.nodeAffinity.${key}.nodeSelectorTerms`;
+  if (termsBefore.length === 0) return out;
+  if (terms.length !== termsBefore.length) {
+    out.push(causes.invalid(at, terms, 'no additions/deletions to non-empty NodeSelectorTerms list are allowed'));
+    return out;
+  }
+  for (const [i, term] of terms.entries()) {
+    const kept = ['matchExpressions', 'matchFields'].every((list) => {
+      const was = parts(termsBefore[i]!, list);
+      return deepEqual(parts(term, list).slice(0, was.length), was);
+    });
+    if (kept) continue;
+    const why = 'only additions are allowed (no mutations or deletions)';
+    out.push(causes.invalid(`${at}[${i}]`, term, why));
   }
   return out;
 }
@@ -90,21 +140,44 @@ function leveled(spec: JsonObject, old: JsonObject): JsonObject {
 /** Causes in a changed pod: little of its spec may change. */
 function validatePodUpdate(pod: KubeObject, old: KubeObject): StatusCause[] {
   const [spec, before] = [part(pod, 'spec'), part(old, 'spec')];
-  for (const key of ['containers', 'initContainers']) {
-    if (parts(spec, key).length !== parts(before, key).length) {
-      return [causes.forbidden(`spec.${key}`, 'pod updates may not add or remove containers')];
+  const out = validateSpec(pod);
+  for (const key of LISTS) {
+    const containers = parts(spec, key);
+    if (containers.length !== parts(before, key).length) {
+      return [...out, causes.forbidden(`spec.${key}`, 'pod updates may not add or remove containers')];
+    }
+    for (const [i, container] of containers.entries()) {
+      const at = `spec.${key}[${i}]`;
+      if (text(container.image) === '') out.push(causes.required(`${at}.image`));
+      out.push(...imageSpaceFaults(container, at));
     }
   }
-  const out = [...validateDeadline(spec, before), ...validateTolerations(spec, before)];
-  for (const [i, container] of parts(spec, 'containers').entries()) {
-    if (text(container.image) === '') out.push(causes.required(`spec.containers[${i}].image`));
-  }
+  const deadline = validateDeadline(spec, before);
+  out.push(...deadline.faults);
+  if (deadline.stop) return out;
+  out.push(...validateTolerations(spec, before), ...validateGates(spec, before), ...validateNarrowing(spec, before));
   if (!deepEqual(leveled(spec, before), before)) out.push(causes.forbidden('spec', ALLOWED));
   return out;
 }
 
-/** Pods. */
+/** Ephemeral containers are only ever added. */
+function validateEphemeralUpdate(pod: KubeObject, old: KubeObject): StatusCause[] {
+  const out = validateSpec(pod);
+  const now = parts(part(pod, 'spec'), 'ephemeralContainers');
+  for (const before of parts(part(old, 'spec'), 'ephemeralContainers')) {
+    const container = now.find(({ name }) => name === before.name);
+    if (container !== undefined && deepEqual(container, before)) continue;
+    const what = container === undefined ? 'removed' : 'changed';
+    const why = `existing ephemeral containers ${JSON.stringify(before.name)} may not be ${what}\n`;
+    out.push(causes.forbidden('spec.ephemeralContainers', why));
+  }
+  return out;
+}
+
+/** Pods and PodTemplates. */
 export const podValidators: readonly [string, Validator][] = [
-  ['/pods', { create: (pod) => validatePodSpec(part(pod, 'spec'), 'spec'), update: validatePodUpdate }],
-  ['/podtemplates', { create: (object) => validatePodSpec(part(part(object, 'template'), 'spec'), 'template.spec') }],
+  ['/pods', { create: validatePod, update: validatePodUpdate }],
+  ['/pods/status', { update: validatePodStatus }],
+  ['/pods/ephemeralcontainers', { update: validateEphemeralUpdate }],
+  ['/podtemplates', { create: (object) => validatePodTemplate(part(object, 'template'), 'template') }],
 ];

@@ -11,12 +11,10 @@ const sysctlPattern = new RegExp(SYSCTL);
 const PROFILES = ['Localhost', 'RuntimeDefault', 'Unconfined'];
 
 /** Choices of a pod's security context, sorted. */
-const POD_CHOICES: readonly [string, readonly string[]][] = [
-  ['fsGroupChangePolicy', ['Always', 'OnRootMismatch']],
-];
+const POD_CHOICES: readonly [string, readonly string[]][] = [['fsGroupChangePolicy', ['Always', 'OnRootMismatch']]];
 const LATER_CHOICES: readonly [string, readonly string[]][] = [
   ['supplementalGroupsPolicy', ['Merge', 'Strict']],
-  ['seLinuxChangePolicy', ['MountOption', 'Recursive']],
+  ['seLinuxChangePolicy', ['Recursive']],
 ];
 
 function idFaults(context: JsonObject, keys: readonly string[], at: string): StatusCause[] {
@@ -85,12 +83,7 @@ export function containerSecurityFaults(container: JsonObject, pod: JsonObject, 
       out.push(causes.invalid(`${at}.procMount`, 'Unmasked', '`hostUsers` must be false to use `Unmasked`'));
     }
   }
-  return [
-    ...out,
-    ...seccompFaults(context, at),
-    ...escalationFaults(context, at),
-    ...appArmorFaults(context, at),
-  ];
+  return [...out, ...seccompFaults(context, at), ...escalationFaults(context, at), ...appArmorFaults(context, at)];
 }
 
 function sysctlFaults(context: JsonObject, pod: JsonObject, path: string): StatusCause[] {
@@ -108,7 +101,10 @@ function sysctlFaults(context: JsonObject, pod: JsonObject, path: string): Statu
     if (pod.hostNetwork === true && dotted.startsWith('net.')) {
       out.push(causes.invalid(at, name, "may not be specified when 'hostNetwork' is true"));
     }
-    if (pod.hostIPC === true && /^(kernel\.(shm|msg)|kernel\.sem$|fs\.mqueue\.)/.test(dotted)) {
+    if (
+      pod.hostIPC === true &&
+      /^(kernel\.(shmall|shmmax|shmmni|shm_rmid_forced|msgmax|msgmnb|msgmni|sem)$|fs\.mqueue\.)/.test(dotted)
+    ) {
       out.push(causes.invalid(at, name, "may not be specified when 'hostIPC' is true"));
     }
     return out;

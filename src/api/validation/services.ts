@@ -2,13 +2,13 @@ import { causes, type StatusCause } from '../../status/status.ts';
 import type { JsonObject, JsonValue, KubeObject } from '../object.ts';
 import { each, has, integer, oneOf, part, parts, text, texts } from './checks.ts';
 import { cidrErrors } from './cidr.ts';
-import { portFaults, portNameErrors } from './containers.ts';
 import { endpointAddressFaults, IP_RULE } from './endpoints.ts';
 import type { Validator } from './index.ts';
 import { isIP } from './ip.ts';
 import { qualifiedNameErrors } from './labels.ts';
 import { validateLabels } from './metadata.ts';
 import { dnsLabelErrors, dnsSubdomainErrors } from './names.ts';
+import { portFaults, portNameErrors } from './ports.ts';
 
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const POLICIES = ['Cluster', 'Local'];
