@@ -147,6 +147,9 @@ const job: StrategyHooks = {
     const matchLabels = { ...objectAt(selector, 'matchLabels') };
     matchLabels[JOB_LABELS[1]] ??= uid;
     spec.selector = { ...selector, matchLabels };
+    if (Object.keys(objectAt(object.metadata, 'labels')).length === 0) {
+      object.metadata.labels = { ...labels } as Record<string, string>;
+    }
   },
 };
 
