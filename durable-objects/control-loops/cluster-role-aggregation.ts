@@ -1,3 +1,4 @@
+import { objects, texts } from '../../src/api/fields.ts';
 import { deepEqual, isObject, type JsonObject, type JsonValue, type KubeObject } from '../../src/api/object.ts';
 import { decodeStored } from '../../src/codec/stored.ts';
 import type { Requirement } from '../../src/keyspace/types.ts';
@@ -17,25 +18,22 @@ const operators: Record<string, (key: string, values: string[]) => Requirement> 
   DoesNotExist: (key) => ({ op: 'notExists', key }),
 };
 
-const strings = (value: JsonValue | undefined): string[] =>
-  Array.isArray(value) ? value.filter((v): v is string => typeof v === 'string') : [];
-
 /** The requirements of a LabelSelector; undefined for one that cannot be read. */
 function requirementsOf(selector: JsonObject): Requirement[] | undefined {
   const labels = isObject(selector.matchLabels) ? selector.matchLabels : {};
   const out: Requirement[] = Object.entries(labels).map(([key, value]) => ({ op: 'in', key, values: [String(value)] }));
-  const expressions = Array.isArray(selector.matchExpressions) ? selector.matchExpressions.filter(isObject) : [];
+  const expressions = objects(selector.matchExpressions);
   for (const { key, operator, values } of expressions) {
     const make = typeof operator === 'string' && Object.hasOwn(operators, operator) ? operators[operator] : undefined;
     if (make === undefined || typeof key !== 'string') return undefined;
-    out.push(make(key, strings(values)));
+    out.push(make(key, texts(values)));
   }
   return out;
 }
 
 function selectorsOf(role: KubeObject): JsonObject[] {
   const rule = isObject(role.aggregationRule) ? role.aggregationRule : {};
-  return Array.isArray(rule.clusterRoleSelectors) ? rule.clusterRoleSelectors.filter(isObject) : [];
+  return objects(rule.clusterRoleSelectors);
 }
 
 const rulesOf = (role: KubeObject): JsonValue[] => (Array.isArray(role.rules) ? role.rules : []);

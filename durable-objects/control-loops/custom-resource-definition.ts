@@ -1,16 +1,10 @@
-import { isObject, type KubeObject } from '../../src/api/object.ts';
-import { CLEANUP_FINALIZER } from '../../src/extensions/establish.ts';
+import { CLEANUP_FINALIZER, namesDecided } from '../../src/extensions/establish.ts';
 import { ApiClient, isConflict, type LoopConnection, unlessMissing } from './connection.ts';
 import type { Outcome } from './outcome.ts';
 
 const PATH = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 /** Milliseconds in which the request that wrote a definition settles it itself. */
 const PATIENCE = 2_000;
-
-const isSettled = ({ status }: KubeObject) =>
-  isObject(status) &&
-  Array.isArray(status.conditions) &&
-  status.conditions.some((c) => isObject(c) && c.type === 'NamesAccepted');
 
 /**
  * Accepts the names of a custom resource definition, or ends one that is being deleted together with its objects. The
@@ -22,7 +16,7 @@ export async function settleDefinition(name: string, connection: LoopConnection)
   const definition = await unlessMissing(api.get(path));
   if (definition === undefined) return 'done';
   const { creationTimestamp, deletionTimestamp, finalizers = [] } = definition.metadata;
-  const done = deletionTimestamp === undefined ? isSettled(definition) : !finalizers.includes(CLEANUP_FINALIZER);
+  const done = deletionTimestamp === undefined ? namesDecided(definition) : !finalizers.includes(CLEANUP_FINALIZER);
   if (done) return 'done';
   const since = Date.parse(deletionTimestamp ?? creationTimestamp ?? '');
   if (connection.now().getTime() - since < PATIENCE) return 'later';

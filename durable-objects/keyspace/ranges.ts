@@ -1,4 +1,5 @@
 import { RECORD_OVERHEAD } from './cache.ts';
+import { lowerBound } from './search.ts';
 import type { Range, Version } from './storage.ts';
 
 interface CachedRange extends Range {
@@ -70,12 +71,5 @@ function sizeOf({ record }: Version): number {
 
 /** Index of the first version at or above a key. */
 function position(versions: readonly Version[], key: string): number {
-  let low = 0;
-  let high = versions.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (versions[middle]!.key < key) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return lowerBound(versions, (version) => version.key < key);
 }

@@ -3,12 +3,14 @@
  * entries give the same state on every replica. Changes are held in memory over the store until {@link flush}; every
  * answer includes them.
  */
+
 import type { Condition, Revision, WorkItem } from '../../src/keyspace/types.ts';
 import { POLICY_PREFIXES } from '../../src/keyspace/types.ts';
 import { type BatchCommand, decodeCommand, type ExpireCommand } from '../../src/protocol/commands.ts';
 import { createRevisionOf, metaOf, stampRecord, termsOf } from '../../src/protocol/records.ts';
 import { RECORD_OVERHEAD, RecordCache } from './cache.ts';
 import { RangeCache } from './ranges.ts';
+import { lowerBound } from './search.ts';
 import type { Changes, Expiry, Range, Scalars, Storage, Version, WorkRow } from './storage.ts';
 
 /** What became of a proposal. */
@@ -370,14 +372,7 @@ function holds(condition: Condition, current: Version | undefined): boolean {
 
 /** Index of the first version at or above a revision. */
 function position(versions: readonly Version[], revision: Revision): number {
-  let low = 0;
-  let high = versions.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (versions[middle]!.revision < revision) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return lowerBound(versions, (version) => version.revision < revision);
 }
 
 function at(versions: readonly Version[], revision: Revision): Version | undefined {

@@ -159,10 +159,14 @@ export class Driver {
   async propose(payload: Uint8Array, suspect: number): Promise<Outcome> {
     await this.#findLeader(suspect);
     const entry = encodeEntry(KIND.batch, this.#logTime(), payload);
-    validate(entry);
+    const keys = conditionKeys(entry);
     if (!this.#node.isLeader) throw new Refusal('notLeader');
-    if (this.#proposals.size >= MAX_PROPOSALS) throw new Refusal('overloaded');
-    return this.#append(entry);
+    try {
+      if (this.#proposals.size >= MAX_PROPOSALS) throw new Refusal('overloaded');
+      return await this.#append(entry);
+    } finally {
+      for (const key of keys) this.turnDone(key);
+    }
   }
 
   /** Resolves when the state may be read as fresh as asked; refuses otherwise. */
@@ -188,7 +192,7 @@ export class Driver {
     await turn;
   }
 
-  /** A read or a proposal shows that the holder of the key's turn is done. */
+  /** A read shows that the holder of the key's turn is done. */
   turnDone(key: string): void {
     this.#turns.release(key, this.#host.now());
   }
@@ -423,11 +427,15 @@ function earliest(a: number | undefined, b: number | undefined): number | undefi
   return Math.min(a, b);
 }
 
-/** A payload that cannot be decoded must not get into the log, where it would stop every replica. */
-function validate(entry: Uint8Array): void {
+/**
+ * The keys of the records that a batch was decided on. Refuses a payload that cannot be decoded: it must not get into the
+ * log, where it would stop every replica.
+ */
+function conditionKeys(entry: Uint8Array): string[] {
   if (entry.length > MAX_PROPOSAL_BYTES) throw new Refusal('tooLarge');
   try {
-    decodeCommand(entry);
+    const command = decodeCommand(entry);
+    return command.kind === 'batch' ? command.conditions.map(({ key }) => key) : [];
   } catch {
     throw new Refusal('malformed');
   }

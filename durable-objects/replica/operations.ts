@@ -1,5 +1,4 @@
 import { Reader } from '../../src/protocol/bytes.ts';
-import { conditionKeys } from '../../src/protocol/commands.ts';
 import {
   answerWriter,
   decodeGet,
@@ -48,7 +47,6 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
     'propose',
     async (driver, body, suspect) => {
       const outcome = await driver.propose(body, suspect);
-      for (const key of conditionKeys(body)) driver.turnDone(key);
       return encodeProposeAnswer(driver.leader, driver.state.scalars.policy, encodable(outcome));
     },
   ],

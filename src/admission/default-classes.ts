@@ -1,6 +1,6 @@
+import { objectAt } from '../api/fields.ts';
 import type { KubeObject } from '../api/object.ts';
 import type { Resource } from '../registry/resource.ts';
-import { objectAt } from '../registry/strategies/hooks.ts';
 import type { Attributes, Plugin } from './chain.ts';
 import { builtinRow, lookUpAll } from './lookup.ts';
 

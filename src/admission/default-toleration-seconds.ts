@@ -1,5 +1,5 @@
+import { objectAt, objectsAt } from '../api/fields.ts';
 import type { JsonObject } from '../api/object.ts';
-import { objectAt, objectsAt } from '../registry/strategies/hooks.ts';
 import type { Plugin } from './chain.ts';
 
 /** Taints of nodes that have failed, which every pod tolerates for five minutes. */

@@ -1,5 +1,5 @@
+import { objectAt } from '../api/fields.ts';
 import type { KubeObject } from '../api/object.ts';
-import { objectAt } from '../registry/strategies/hooks.ts';
 import { forbidden } from '../status/status.ts';
 import { type Attributes, type Plugin, subjectOf } from './chain.ts';
 import { builtinRow, lookUp, lookUpAll } from './lookup.ts';

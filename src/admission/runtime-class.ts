@@ -1,5 +1,5 @@
+import { objectAt, objectsAt } from '../api/fields.ts';
 import { deepCopy, deepEqual, isObject, type JsonObject, type KubeObject } from '../api/object.ts';
-import { objectAt, objectsAt } from '../registry/strategies/hooks.ts';
 import { forbidden } from '../status/status.ts';
 import { type Attributes, type Plugin, subjectOf } from './chain.ts';
 import { builtinRow, lookUp } from './lookup.ts';

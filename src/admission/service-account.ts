@@ -1,6 +1,6 @@
+import { objectAt, objectsAt } from '../api/fields.ts';
 import type { JsonObject, KubeObject } from '../api/object.ts';
 import { generatedName } from '../registry/names.ts';
-import { objectAt, objectsAt } from '../registry/strategies/hooks.ts';
 import { forbidden } from '../status/status.ts';
 import { type Attributes, type Plugin, subjectOf } from './chain.ts';
 import { builtinRow, lookUp } from './lookup.ts';

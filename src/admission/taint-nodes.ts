@@ -1,4 +1,4 @@
-import { objectAt, objectsAt } from '../registry/strategies/hooks.ts';
+import { objectAt, objectsAt } from '../api/fields.ts';
 import type { Plugin } from './chain.ts';
 
 const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' } as const;

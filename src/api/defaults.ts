@@ -1,9 +1,10 @@
 import { toBase64 } from '../codec/base64.ts';
 import type { Field, Message } from '../codec/plan.ts';
 import { message, messageName } from '../codec/plan.ts';
+import { objects } from './fields.ts';
 import type { JsonObject, JsonValue, KubeObject } from './object.ts';
 import { deepCopy, isObject, setKey } from './object.ts';
-import { defaultPod, defaultPodSpec, defaultPodStatus, fill, objects } from './pod-defaults.ts';
+import { defaultPod, defaultPodSpec, defaultPodStatus, fill } from './pod-defaults.ts';
 import defaults from './tables/defaults.json';
 import { formatTime } from './time.ts';
 

@@ -1,14 +1,10 @@
 /** Defaults of pods and pod templates that depend on more than one field. */
+import { objects } from './fields.ts';
 import type { JsonObject, JsonValue } from './object.ts';
 import { isObject } from './object.ts';
 import { addQuantities, compareQuantities, formatQuantity } from './quantity.ts';
 
 type Resources = Record<string, string>;
-
-/** The objects in a list, none when it is no list. */
-export function objects(list: JsonValue | undefined): JsonObject[] {
-  return Array.isArray(list) ? list.filter(isObject) : [];
-}
 
 /** Sets a field that is absent or null. */
 export function fill(target: JsonObject, field: string, value: JsonValue): void {

@@ -1,3 +1,4 @@
+import { text } from '../api/fields.ts';
 import type { JsonObject, JsonValue, KubeObject } from '../api/object.ts';
 import { deepEqual, isObject } from '../api/object.ts';
 import { badRequest, plainError } from '../status/status.ts';
@@ -67,19 +68,17 @@ function checkConfig(config: JsonValue, options: ApplyOptions): JsonObject {
   return applied;
 }
 
-const textOf = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
-
 /** Group, version and kind as Go prints them: `apps/v1, Kind=Deployment`, `/v1, Kind=Pod`. */
 function kindText(object: JsonObject): string {
-  const groupVersion = textOf(object.apiVersion);
-  return `${groupVersion.includes('/') ? groupVersion : `/${groupVersion}`}, Kind=${textOf(object.kind)}`;
+  const groupVersion = text(object.apiVersion);
+  return `${groupVersion.includes('/') ? groupVersion : `/${groupVersion}`}, Kind=${text(object.kind)}`;
 }
 
 function checkTypes(config: JsonObject, options: ApplyOptions): void {
   const errors = typeErrors(options.kind.type, config);
   if (errors === undefined) return;
   const metadata = isObject(config.metadata) ? config.metadata : {};
-  const name = `${textOf(metadata.namespace)}/${textOf(metadata.name)}`;
+  const name = `${text(metadata.namespace)}/${text(metadata.name)}`;
   throw plainError(`failed to create typed patch object (${name}; ${kindText(config)}): ${errors}`);
 }
 

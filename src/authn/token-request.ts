@@ -1,5 +1,6 @@
 import { SignJWT } from 'jose';
-import { isObject, type JsonObject, type JsonValue, type KubeObject } from '../api/object.ts';
+import { text } from '../api/fields.ts';
+import { isObject, type JsonObject, type KubeObject } from '../api/object.ts';
 import type { Config } from '../config.ts';
 import type { RequestContext } from '../request/context.ts';
 import { badRequest, causes, conflict, invalid, notFound, type StatusCause } from '../status/status.ts';
@@ -16,7 +17,6 @@ const MAX_SECONDS = 2 ** 32;
 const WARN_ONLY_SECONDS = 3607;
 const EXTENDED_SECONDS = 365 * 24 * 3600;
 
-const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
 /** RFC 3339 in whole seconds, as API times are. */
 const rfc3339 = (milliseconds: number) => `${new Date(milliseconds).toISOString().slice(0, 19)}Z`;
 

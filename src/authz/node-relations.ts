@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, type JsonValue, type KubeObject } from '../api/object.ts';
+import { mapOf, objects, text } from '../api/fields.ts';
+import { isObject, type JsonObject, type KubeObject } from '../api/object.ts';
 import type { Keyspace } from '../keyspace/types.ts';
 
 /** Kinds of objects that a node may be related to. */
@@ -16,9 +17,6 @@ export type RelatedKind =
 const decoder = new TextDecoder();
 const MIRROR = 'kubernetes.io/config.mirror';
 
-const object = (value: JsonValue | undefined): JsonObject => (isObject(value) ? value : {});
-const objects = (value: JsonValue | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
-const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
 const read = (value: Uint8Array) => JSON.parse(decoder.decode(value)) as KubeObject;
 
 async function readOne(keyspace: Keyspace, key: string): Promise<KubeObject | undefined> {
@@ -38,23 +36,23 @@ async function podsOf(keyspace: Keyspace, node: string, namespace: string): Prom
 }
 
 function containersOf(pod: KubeObject): JsonObject[] {
-  const spec = object(pod.spec);
+  const spec = mapOf(pod.spec);
   return ['initContainers', 'containers', 'ephemeralContainers'].flatMap((list) => objects(spec[list]));
 }
 
-const volumesOf = (pod: KubeObject): JsonObject[] => objects(object(pod.spec).volumes);
+const volumesOf = (pod: KubeObject): JsonObject[] => objects(mapOf(pod.spec).volumes);
 
 /** Names in `env` and `envFrom`: `which` is `configMap` or `secret`. */
 function* environmentNames(pod: KubeObject, which: string): Generator<string> {
   for (const container of containersOf(pod)) {
-    for (const source of objects(container.envFrom)) yield text(object(source[`${which}Ref`]).name);
-    for (const { valueFrom } of objects(container.env)) yield text(object(object(valueFrom)[`${which}KeyRef`]).name);
+    for (const source of objects(container.envFrom)) yield text(mapOf(source[`${which}Ref`]).name);
+    for (const { valueFrom } of objects(container.env)) yield text(mapOf(mapOf(valueFrom)[`${which}KeyRef`]).name);
   }
 }
 
 function* projectedNames(pod: KubeObject, which: string): Generator<string> {
   for (const volume of volumesOf(pod)) {
-    for (const source of objects(object(volume.projected).sources)) yield text(object(source[which]).name);
+    for (const source of objects(mapOf(volume.projected).sources)) yield text(mapOf(source[which]).name);
   }
 }
 
@@ -62,37 +60,37 @@ function* projectedNames(pod: KubeObject, which: string): Generator<string> {
 const secretVolumes = ['cephfs', 'cinder', 'flexVolume', 'rbd', 'iscsi', 'scaleIO', 'storageos'];
 
 function* secretNames(pod: KubeObject): Generator<string> {
-  for (const { name } of objects(object(pod.spec).imagePullSecrets)) yield text(name);
+  for (const { name } of objects(mapOf(pod.spec).imagePullSecrets)) yield text(name);
   yield* environmentNames(pod, 'secret');
   yield* projectedNames(pod, 'secret');
   for (const volume of volumesOf(pod)) {
-    yield text(object(volume.secret).secretName);
-    yield text(object(volume.azureFile).secretName);
-    yield text(object(object(volume.csi).nodePublishSecretRef).name);
-    for (const type of secretVolumes) yield text(object(object(volume[type]).secretRef).name);
+    yield text(mapOf(volume.secret).secretName);
+    yield text(mapOf(volume.azureFile).secretName);
+    yield text(mapOf(mapOf(volume.csi).nodePublishSecretRef).name);
+    for (const type of secretVolumes) yield text(mapOf(mapOf(volume[type]).secretRef).name);
   }
 }
 
 function* configMapNames(pod: KubeObject): Generator<string> {
   yield* environmentNames(pod, 'configMap');
   yield* projectedNames(pod, 'configMap');
-  for (const volume of volumesOf(pod)) yield text(object(volume.configMap).name);
+  for (const volume of volumesOf(pod)) yield text(mapOf(volume.configMap).name);
 }
 
 function* claimNames(pod: KubeObject): Generator<string> {
   for (const volume of volumesOf(pod)) {
-    yield text(object(volume.persistentVolumeClaim).claimName);
+    yield text(mapOf(volume.persistentVolumeClaim).claimName);
     if (isObject(volume.ephemeral)) yield `${pod.metadata.name}-${text(volume.name)}`;
   }
 }
 
 function* resourceClaimNames(pod: KubeObject): Generator<string> {
-  for (const { resourceClaimName } of objects(object(pod.spec).resourceClaims)) yield text(resourceClaimName);
-  for (const { resourceClaimName } of objects(object(pod.status).resourceClaimStatuses)) yield text(resourceClaimName);
+  for (const { resourceClaimName } of objects(mapOf(pod.spec).resourceClaims)) yield text(resourceClaimName);
+  for (const { resourceClaimName } of objects(mapOf(pod.status).resourceClaimStatuses)) yield text(resourceClaimName);
 }
 
 function* accountNames(pod: KubeObject): Generator<string> {
-  yield text(object(pod.spec).serviceAccountName);
+  yield text(mapOf(pod.spec).serviceAccountName);
 }
 
 type Related = (keyspace: Keyspace, node: string, namespace: string, name: string) => Promise<boolean>;
@@ -113,12 +111,12 @@ const ofNode =
   (key: (namespace: string, name: string) => string): Related =>
   async (keyspace, node, namespace, name) => {
     const found = await readOne(keyspace, key(namespace, name));
-    return text(object(found?.spec).nodeName) === node;
+    return text(mapOf(found?.spec).nodeName) === node;
   };
 
 /** Volumes whose claim a pod on the node uses. */
 const volume: Related = async (keyspace, node, _namespace, name) => {
-  const claim = object(object((await readOne(keyspace, `/registry/persistentvolumes/${name}`))?.spec).claimRef);
+  const claim = mapOf(mapOf((await readOne(keyspace, `/registry/persistentvolumes/${name}`))?.spec).claimRef);
   const [namespace, claimName] = [text(claim.namespace), text(claim.name)];
   return namespace !== '' && named(claimNames)(keyspace, node, namespace, claimName);
 };
@@ -131,9 +129,9 @@ async function isVolumeSecret(keyspace: Keyspace, node: string, namespace: strin
   const claims = [...new Set(pods.flatMap((pod) => [...claimNames(pod)]).filter(Boolean))];
   for (const claimName of claims) {
     const claim = await readOne(keyspace, `/registry/persistentvolumeclaims/${namespace}/${claimName}`);
-    const volumeName = text(object(claim?.spec).volumeName);
+    const volumeName = text(mapOf(claim?.spec).volumeName);
     const bound = volumeName === '' ? undefined : await readOne(keyspace, `/registry/persistentvolumes/${volumeName}`);
-    if (refers(object(object(bound?.spec).csi))) return true;
+    if (refers(mapOf(mapOf(bound?.spec).csi))) return true;
   }
   return false;
 }

@@ -1,9 +1,7 @@
+import { list, text } from '../api/fields.ts';
 import { isObject, type JsonObject, type JsonValue } from '../api/object.ts';
 import { labelValueErrors, qualifiedNameErrors } from '../api/validation/labels.ts';
 import { causes, type StatusCause } from '../status/status.ts';
-
-const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
-const list = (value: JsonValue | undefined): JsonValue[] => (Array.isArray(value) ? value : []);
 
 function valuesFaults(operator: string, values: JsonValue[], path: string): StatusCause[] {
   if ((operator === 'In' || operator === 'NotIn') && values.length === 0) {

@@ -1,3 +1,4 @@
+import { objects, text, texts } from '../api/fields.ts';
 import { isObject, type JsonObject, type JsonValue, type KubeObject } from '../api/object.ts';
 import { selfSubjectReview, tokenReview } from '../authn/reviews.ts';
 import { withSender } from '../authn/sender.ts';
@@ -13,10 +14,7 @@ import { selectorFaults } from './review-selectors.ts';
 
 const GROUP = 'authorization.k8s.io';
 
-const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
 const object = (value: JsonValue | undefined): JsonObject | undefined => (isObject(value) ? value : undefined);
-const strings = (value: JsonValue | undefined): string[] =>
-  Array.isArray(value) ? value.filter((v): v is string => typeof v === 'string') : [];
 
 /** What the three access reviews differ in. */
 interface AccessReview {
@@ -41,7 +39,7 @@ function specFaults(spec: JsonObject, review: AccessReview): StatusCause[] {
     const why = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
     faults.push(causes.invalid('spec.resourceAttributes', null, why));
   }
-  if (review.named && text(spec.user) === '' && strings(spec.groups).length === 0) {
+  if (review.named && text(spec.user) === '' && texts(spec.groups).length === 0) {
     faults.push(causes.invalid('spec.user', '', 'at least one of user or group must be specified'));
   }
   if (resource !== undefined) faults.push(...selectorFaults(resource, 'spec.resourceAttributes'));
@@ -73,12 +71,12 @@ function metadataFaults(body: KubeObject, spec: JsonObject, review: AccessReview
 }
 
 function subjectOf(spec: JsonObject): UserInfo {
-  const extra = Object.entries(object(spec.extra) ?? {}).map(([key, value]) => [key, strings(value)] as const);
+  const extra = Object.entries(object(spec.extra) ?? {}).map(([key, value]) => [key, texts(value)] as const);
   const uid = text(spec.uid);
   return {
     name: text(spec.user),
     ...(uid === '' ? {} : { uid }),
-    groups: strings(spec.groups),
+    groups: texts(spec.groups),
     extra: Object.fromEntries(extra),
   };
 }
@@ -94,7 +92,7 @@ const note = (which: string, readable: number) =>
 
 function readFieldSelector(selector: JsonObject): Selectors {
   const raw = text(selector.rawSelector);
-  const wanted = Array.isArray(selector.requirements) ? selector.requirements.filter(isObject) : [];
+  const wanted = objects(selector.requirements);
   if (raw !== '') {
     const terms = raw.split(',').filter((t) => t !== '');
     const fields = fieldRequirements(raw);
@@ -102,7 +100,7 @@ function readFieldSelector(selector: JsonObject): Selectors {
   }
   const fields: FieldRequirement[] = [];
   for (const { key, operator, values } of wanted) {
-    const [value, ...more] = strings(values);
+    const [value, ...more] = texts(values);
     if (value === undefined || more.length > 0 || (operator !== 'In' && operator !== 'NotIn')) continue;
     fields.push({ key: text(key), operator: operator === 'In' ? '=' : '!=', value });
   }
@@ -121,7 +119,7 @@ function labelNotes(selector: JsonObject): string[] {
       return [note('labelSelector', 0)];
     }
   }
-  const wanted = Array.isArray(selector.requirements) ? selector.requirements.filter(isObject) : [];
+  const wanted = objects(selector.requirements);
   const good = wanted.filter((r) => labelOperators.includes(text(r.operator)));
   return good.length === wanted.length ? [] : [note('labelSelector', good.length)];
 }

@@ -1,3 +1,4 @@
+import { objects } from '../api/fields.ts';
 import { isObject, type JsonObject, type JsonValue, type KubeObject } from '../api/object.ts';
 import table from '../api/tables/bootstrap.json';
 import type { Config } from '../config.ts';
@@ -66,7 +67,7 @@ export function firstAddress(range: string): string {
 /** Gives each condition its time, and its message where the table leaves that out. */
 function withConditions(object: KubeObject, now: Date, message: string): KubeObject {
   const status = isObject(object.status) ? object.status : {};
-  const conditions = Array.isArray(status.conditions) ? status.conditions.filter(isObject) : [];
+  const conditions = objects(status.conditions);
   const lastTransitionTime = timeOf(now);
   const filled = conditions.map(({ type, status: state, reason }) => ({
     ...(type === undefined ? {} : { type }),

@@ -19,7 +19,12 @@ const NEWLINE = 0x0a;
  * have a kind, an apiVersion and at least one member of metadata besides resourceVersion.
  */
 export function encodeStored(object: KubeObject, schema = 0): { value: Uint8Array; tag: ValueTag } {
-  const { kind = '', apiVersion = '', metadata, ...rest } = schema === 0 ? arrange(object) : sorted(object);
+  const {
+    kind = '',
+    apiVersion = '',
+    metadata,
+    ...rest
+  } = schema === 0 ? arrange(object) : (sorted(object) as KubeObject);
   const { resourceVersion: _, name, generateName, namespace, selfLink, uid, ...others } = metadata;
   const identity = { name, generateName, namespace, selfLink, uid };
   const typeMeta = `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`;
@@ -37,18 +42,14 @@ export function encodeStored(object: KubeObject, schema = 0): { value: Uint8Arra
   };
 }
 
-/** The object with the keys of all its maps in order: that of a custom resource's fields is not told by any type. */
-function sorted(object: KubeObject): KubeObject {
-  return sortedValue(object) as KubeObject;
-}
-
-function sortedValue(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(sortedValue);
+/** A tree with the keys of all its maps in order: that of a custom resource's fields is not told by any type. */
+function sorted(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(sorted);
   if (!isObject(value)) return value;
   const out: JsonObject = {};
   for (const key of Object.keys(value).sort()) {
     const member = value[key];
-    if (member !== undefined) setKey(out, key, sortedValue(member));
+    if (member !== undefined) setKey(out, key, sorted(member));
   }
   return out;
 }

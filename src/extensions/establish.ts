@@ -1,4 +1,5 @@
-import { deepEqual, isObject, type JsonObject, type JsonValue } from '../api/object.ts';
+import { condition, mapOf, objects } from '../api/fields.ts';
+import { deepEqual, type JsonObject, type JsonValue } from '../api/object.ts';
 
 /** Finalizer that keeps a deleted definition until its objects are gone. */
 export const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
@@ -20,21 +21,19 @@ export interface Condition {
   message: string;
 }
 
-const object = (value: JsonValue | undefined): JsonObject => (isObject(value) ? value : {});
 const namesOf = (value: JsonValue | undefined): Names => {
-  const names = object(value) as Partial<Names>;
+  const names = mapOf(value) as Partial<Names>;
   return { ...names, plural: names.plural ?? '', kind: names.kind ?? '' };
 };
 
 /** Names that the other definitions of the group have been given. */
 function taken(definition: JsonObject, others: readonly JsonObject[]): { resources: Set<string>; kinds: Set<string> } {
-  const group = object(definition.spec).group;
+  const group = mapOf(definition.spec).group;
   const resources = new Set<string>();
   const kinds = new Set<string>();
   for (const other of others) {
-    if (object(other.spec).group !== group || object(other.metadata).name === object(definition.metadata).name)
-      continue;
-    const names = namesOf(object(other.status).acceptedNames);
+    if (mapOf(other.spec).group !== group || mapOf(other.metadata).name === mapOf(definition.metadata).name) continue;
+    const names = namesOf(mapOf(other.status).acceptedNames);
     for (const name of [names.plural, names.singular, ...(names.shortNames ?? [])]) if (name) resources.add(name);
     for (const kind of [names.kind, names.listKind]) if (kind) kinds.add(kind);
   }
@@ -77,9 +76,9 @@ function acceptNames(
 }
 
 function approval(definition: JsonObject): Condition | undefined {
-  const group = object(definition.spec).group;
+  const group = mapOf(definition.spec).group;
   if (typeof group !== 'string' || !/(^|\.)(k8s|kubernetes)\.io$/.test(group)) return undefined;
-  const annotation = object(object(definition.metadata).annotations)[APPROVED];
+  const annotation = mapOf(mapOf(definition.metadata).annotations)[APPROVED];
   const type = 'KubernetesAPIApprovalPolicyConformant';
   if (typeof annotation !== 'string' || annotation === '') {
     const message = `protected groups must have approval annotation "${APPROVED}", see https://github.com/kubernetes/enhancements/pull/1111`;
@@ -99,12 +98,15 @@ function approval(definition: JsonObject): Condition | undefined {
   return { type, status: 'False', reason: 'InvalidAnnotation', message };
 }
 
+/** Whether the names of a definition have been accepted or refused. */
+export const namesDecided = (definition: JsonObject): boolean =>
+  condition(mapOf(definition.status).conditions, 'NamesAccepted') !== undefined;
+
 /** Sets conditions in a status, keeping the time of those whose status stays. `now` is RFC 3339 in seconds. */
 export function withConditions(status: JsonObject, conditions: readonly Condition[], now: string): JsonObject {
-  const list = (Array.isArray(status.conditions) ? status.conditions : []).filter(isObject).map((c) => ({ ...c }));
-  for (const condition of conditions) {
-    const old = list.find((c) => c.type === condition.type);
-    const { type, status: state, reason, message } = condition;
+  const list = objects(status.conditions).map((c) => ({ ...c }));
+  for (const { type, status: state, reason, message } of conditions) {
+    const old = condition(list, type);
     if (old === undefined) list.push({ type, status: state, lastTransitionTime: now, reason, message });
     else
       Object.assign(old, {
@@ -123,19 +125,17 @@ export function withConditions(status: JsonObject, conditions: readonly Conditio
  * when nothing changes.
  */
 export function establish(definition: JsonObject, others: readonly JsonObject[], now: string): JsonObject | undefined {
-  const status = object(definition.status);
-  const { names, condition } = acceptNames(
-    namesOf(object(definition.spec).names),
+  const status = mapOf(definition.status);
+  const { names, condition: accepted } = acceptNames(
+    namesOf(mapOf(definition.spec).names),
     namesOf(status.acceptedNames),
     taken(definition, others),
   );
-  const old = (Array.isArray(status.conditions) ? status.conditions : [])
-    .filter(isObject)
-    .find((c) => c.type === 'Established');
-  const conditions = [condition];
+  const old = condition(status.conditions, 'Established');
+  const conditions = [accepted];
   if (old?.status !== 'True') {
     conditions.push(
-      condition.status === 'True'
+      accepted.status === 'True'
         ? {
             type: 'Established',
             status: 'True',

@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, type JsonValue } from '../api/object.ts';
+import { condition, mapOf, objects, text, texts } from '../api/fields.ts';
+import { isObject, type JsonObject } from '../api/object.ts';
 import { compareVersions } from '../discovery/version.ts';
 import type { CustomResource, Resource, Strategy, Subresource, Verb } from '../registry/resource.ts';
 
@@ -14,20 +15,13 @@ const verbs: ReadonlySet<Verb> = new Set([
 ]);
 const subresourceVerbs: ReadonlySet<Verb> = new Set(['get', 'patch', 'update']);
 
-const object = (value: JsonValue | undefined): JsonObject => (isObject(value) ? value : {});
-const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
-const strings = (value: JsonValue | undefined): string[] =>
-  Array.isArray(value) ? value.filter((v): v is string => typeof v === 'string') : [];
-
 /**
  * The rows of a CustomResourceDefinition's served versions, or none while it is not Established. `generationRises` is
  * `['*']`: any change outside metadata (and outside status, where that is a subresource) raises the generation.
  */
 export async function customResources(crd: JsonObject): Promise<Resource[]> {
-  const spec = object(crd.spec);
-  const conditions = object(crd.status).conditions;
-  const established =
-    Array.isArray(conditions) && conditions.some((c) => isObject(c) && c.type === 'Established' && c.status === 'True');
+  const spec = mapOf(crd.spec);
+  const established = condition(mapOf(crd.status).conditions, 'Established')?.status === 'True';
   if (!established || !Array.isArray(spec.versions)) return [];
   const versions = spec.versions.filter(isObject);
   const storage = versions.find((v) => v.storage === true);
@@ -36,15 +30,15 @@ export async function customResources(crd: JsonObject): Promise<Resource[]> {
 
 async function row(crd: JsonObject, spec: JsonObject, version: JsonObject, storageVersion: string): Promise<Resource> {
   const group = text(spec.group);
-  const names = object(object(crd.status).acceptedNames ?? spec.names);
+  const names = mapOf(mapOf(crd.status).acceptedNames ?? spec.names);
   const plural = text(names.plural);
   const kind = text(names.kind);
   const name = text(version.name);
-  const hasStatus = isObject(object(version.subresources).status);
+  const hasStatus = isObject(mapOf(version.subresources).status);
   const groupVersion = `${group}/${name}`;
   const strategy = customStrategy(hasStatus ? { [groupVersion]: ['status'] } : {});
   const statusStrategy = customStrategy({ [groupVersion]: ['metadata', 'spec'] });
-  const selectable = Array.isArray(version.selectableFields) ? version.selectableFields.filter(isObject) : [];
+  const selectable = objects(version.selectableFields);
   return {
     group,
     version: name,
@@ -55,8 +49,8 @@ async function row(crd: JsonObject, spec: JsonObject, version: JsonObject, stora
     listKind: text(names.listKind) || `${kind}List`,
     namespaced: spec.scope === 'Namespaced',
     verbs,
-    shortNames: strings(names.shortNames),
-    categories: strings(names.categories),
+    shortNames: texts(names.shortNames),
+    categories: texts(names.categories),
     subresources: subresources(group, name, kind, version),
     storage: { apiVersion: `${group}/${storageVersion}`, prefix: `/registry/${group}/${plural}` },
     storageVersionHash: await storageVersionHash(`${group}/${storageVersion}/${kind}`),
@@ -83,7 +77,7 @@ function customStrategy(resetFields: Strategy['resetFields']): Strategy {
 }
 
 function subresources(group: string, version: string, kind: string, of: JsonObject): Map<string, Subresource> {
-  const declared = object(of.subresources);
+  const declared = mapOf(of.subresources);
   const out = new Map<string, Subresource>();
   if (isObject(declared.status)) out.set('status', { name: 'status', group, version, kind, verbs: subresourceVerbs });
   if (isObject(declared.scale)) {
@@ -93,25 +87,25 @@ function subresources(group: string, version: string, kind: string, of: JsonObje
 }
 
 function custom(crd: JsonObject, spec: JsonObject, version: JsonObject): CustomResource {
-  const scale = object(version.subresources).scale;
-  const generation = object(crd.metadata).generation;
+  const scale = mapOf(version.subresources).scale;
+  const generation = mapOf(crd.metadata).generation;
   const columns = Array.isArray(version.additionalPrinterColumns) ? version.additionalPrinterColumns : [];
   return {
-    schema: object(version.schema).openAPIV3Schema,
+    schema: mapOf(version.schema).openAPIV3Schema,
     schemas: schemas(spec),
     ...deprecation(spec, version),
     generation: typeof generation === 'number' ? generation : 1,
     preserveUnknownFields: spec.preserveUnknownFields === true,
-    ...(object(crd.metadata).deletionTimestamp === undefined ? {} : { terminating: true }),
+    ...(mapOf(crd.metadata).deletionTimestamp === undefined ? {} : { terminating: true }),
     printerColumns: columns as CustomResource['printerColumns'],
     ...(isObject(scale) ? { scale: scale as unknown as NonNullable<CustomResource['scale']> } : {}),
   };
 }
 
 function schemas(spec: JsonObject): Map<string, unknown> {
-  const versions = Array.isArray(spec.versions) ? spec.versions.filter(isObject) : [];
+  const versions = objects(spec.versions);
   return new Map(
-    versions.map((v) => [`${text(spec.group)}/${text(v.name)}`, object(v.schema).openAPIV3Schema as unknown]),
+    versions.map((v) => [`${text(spec.group)}/${text(v.name)}`, mapOf(v.schema).openAPIV3Schema as unknown]),
   );
 }
 
@@ -120,9 +114,9 @@ function deprecation(spec: JsonObject, version: JsonObject): { deprecation?: str
   if (version.deprecated !== true) return {};
   if (typeof version.deprecationWarning === 'string') return { deprecation: version.deprecationWarning };
   const group = text(spec.group);
-  const kind = text(object(spec.names).kind);
+  const kind = text(mapOf(spec.names).kind);
   const name = text(version.name);
-  const versions = Array.isArray(spec.versions) ? spec.versions.filter(isObject) : [];
+  const versions = objects(spec.versions);
   const [newest] = versions
     .filter((v) => v.served === true && v.deprecated !== true && compareVersions(text(v.name), name) < 0)
     .map((v) => text(v.name))

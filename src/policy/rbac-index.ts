@@ -1,3 +1,4 @@
+import { text, texts } from '../api/fields.ts';
 import { isObject, type JsonObject, type JsonValue } from '../api/object.ts';
 import type { UserInfo } from '../request/context.ts';
 
@@ -30,19 +31,15 @@ export type RbacEntry =
   | { type: 'role'; namespace: string; name: string; rules: PolicyRule[] }
   | { type: 'binding'; binding: Binding };
 
-const strings = (value: JsonValue | undefined): string[] =>
-  Array.isArray(value) ? value.filter((v): v is string => typeof v === 'string') : [];
-const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
-
 /** Reads the `rules` of a Role or ClusterRole. */
 export function policyRules(value: JsonValue | undefined): PolicyRule[] {
   if (!Array.isArray(value)) return [];
   return value.filter(isObject).map((rule) => ({
-    verbs: strings(rule.verbs),
-    apiGroups: strings(rule.apiGroups),
-    resources: strings(rule.resources),
-    resourceNames: strings(rule.resourceNames),
-    nonResourceURLs: strings(rule.nonResourceURLs),
+    verbs: texts(rule.verbs),
+    apiGroups: texts(rule.apiGroups),
+    resources: texts(rule.resources),
+    resourceNames: texts(rule.resourceNames),
+    nonResourceURLs: texts(rule.nonResourceURLs),
   }));
 }
 

@@ -51,7 +51,8 @@ export type Command = BatchCommand | ExpireCommand | CompactCommand;
 
 const CONDITIONS = ['absent', 'exists', 'revision', 'field'] as const;
 const OPERATIONS = ['put', 'delete', 'done'] as const;
-const LOOPS = ['namespace', 'garbage-collector', 'clusterrole-aggregation', 'customresourcedefinition'] as const;
+/** The control loops that work may be for, by their number on the wire. */
+export const LOOPS = ['namespace', 'garbage-collector', 'clusterrole-aggregation', 'customresourcedefinition'] as const;
 
 /** Encodes a proposal as the Worker sends it; `id` has {@link PROPOSAL_ID_LENGTH} bytes. */
 export function encodeProposal(id: Uint8Array, batch: Batch, policyRevision: Revision | undefined): Uint8Array {
@@ -63,12 +64,6 @@ export function encodeProposal(id: Uint8Array, batch: Batch, policyRevision: Rev
   writer.varint(batch.operations.length);
   for (const operation of batch.operations) writeOperation(writer, operation);
   return writer.finish();
-}
-
-/** The keys of a proposal's conditions: the records that it was decided on. */
-export function conditionKeys(payload: Uint8Array): string[] {
-  const reader = new Reader(payload.subarray(PROPOSAL_ID_LENGTH + 8));
-  return list(reader, () => readCondition(reader).key);
 }
 
 /** Makes a log entry of a payload. */

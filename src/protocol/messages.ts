@@ -14,6 +14,7 @@ import type {
   WorkItem,
 } from '../keyspace/types.ts';
 import { Reader, Writer } from './bytes.ts';
+import { LOOPS } from './commands.ts';
 import { decodeRecord } from './records.ts';
 import { readSelector, writeSelector } from './selectors.ts';
 
@@ -215,7 +216,6 @@ export function decodeProposeAnswer(payload: Uint8Array): ProposeResult {
 }
 
 export type WorkRow = { id: number; loop: WorkItem['loop']; item: string };
-const LOOPS = ['namespace', 'garbage-collector', 'clusterrole-aggregation', 'customresourcedefinition'] as const;
 
 /** Encodes outbox rows. */
 export function encodeWorkAnswer(leader: number, rows: readonly WorkRow[]): Uint8Array {

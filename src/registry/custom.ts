@@ -1,3 +1,4 @@
+import { objects } from '../api/fields.ts';
 import { deepCopy, isObject, type JsonValue, type KubeObject } from '../api/object.ts';
 import { coerceEmbedded } from '../extensions/embedded.ts';
 import { unknownFormats } from '../extensions/formats.ts';
@@ -74,7 +75,7 @@ function finalizerWarnings(object: KubeObject, old?: KubeObject): string[] {
 
 function formatsOf(definition: KubeObject | undefined): string[] {
   const spec = isObject(definition?.spec) ? definition.spec : {};
-  const versions = Array.isArray(spec.versions) ? spec.versions.filter(isObject) : [];
+  const versions = objects(spec.versions);
   const schemas = versions.map(({ schema }) => (isObject(schema) ? schema.openAPIV3Schema : undefined));
   return [...new Set(schemas.filter(isObject).flatMap((schema) => [...unknownFormats(schema as Structural)]))];
 }
@@ -92,7 +93,7 @@ export function writeWarnings(resource: Resource, object: KubeObject, old?: Kube
 /** Whether a definition, as stored, still makes the row that a client is served by. */
 export function isCurrentDefinition(resource: Resource, definition: KubeObject): boolean {
   const spec = isObject(definition.spec) ? definition.spec : {};
-  const versions = Array.isArray(spec.versions) ? spec.versions.filter(isObject) : [];
+  const versions = objects(spec.versions);
   const served = versions.some((v) => v.name === resource.version && v.served === true);
   return served && (definition.metadata.generation ?? 1) === resource.custom?.generation;
 }

@@ -1,5 +1,6 @@
 import { convertTo, storageVersion } from '../api/conversion.ts';
 import { isObject, type JsonObject, type JsonValue, type KubeObject } from '../api/object.ts';
+import { namesDecided } from '../extensions/establish.ts';
 import type { RecordMeta, ValueTag, WorkItem } from '../keyspace/types.ts';
 import { builtins, type Resource } from './resource.ts';
 
@@ -137,9 +138,7 @@ const DEPENDENTS_FINALIZERS: readonly string[] = ['foregroundDeletion', 'orphan'
 /** Whether a custom resource definition waits for its names to be accepted, or is ending. */
 function needsSettling(object: KubeObject): boolean {
   if (object.kind !== 'CustomResourceDefinition' || object.apiVersion !== 'apiextensions.k8s.io/v1') return false;
-  const conditions = at(object, ['status', 'conditions']);
-  const settled = Array.isArray(conditions) && conditions.some((c) => isObject(c) && c.type === 'NamesAccepted');
-  return !settled || object.metadata.deletionTimestamp !== undefined;
+  return !namesDecided(object) || object.metadata.deletionTimestamp !== undefined;
 }
 
 /**

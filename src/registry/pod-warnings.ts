@@ -1,6 +1,6 @@
+import { objectAt, objectsAt } from '../api/fields.ts';
 import type { JsonObject, KubeObject } from '../api/object.ts';
 import type { Resource } from './resource.ts';
-import { objectAt, objectsAt } from './strategies/hooks.ts';
 
 /** Where a kind has its pod template, or is a pod itself. */
 const templates: Readonly<Record<string, readonly string[]>> = {

@@ -1,6 +1,7 @@
 import type { Attributes } from '../admission/chain.ts';
 import { ACTIVE, namespaceKey, namespaceRefusal } from '../admission/namespace-lifecycle.ts';
 import { toStorage } from '../api/conversion.ts';
+import { groupOf } from '../api/fields.ts';
 import type { KubeObject } from '../api/object.ts';
 import { encodeStored } from '../codec/stored.ts';
 import type { Condition, Operation, StoredRecord } from '../keyspace/types.ts';
@@ -53,8 +54,6 @@ export const kindSubject = ({ resource }: Pick<Scope, 'resource'>, object?: Kube
   group: groupOf(resource.storage?.apiVersion ?? resource.groupVersion),
   name: object?.kind ?? resource.kind,
 });
-
-const groupOf = (apiVersion: string) => (apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '');
 
 /** Makes the object's namespace the request's. Throws 400 where the object names another. */
 export function ensureNamespace(scope: Pick<Scope, 'resource' | 'namespace'>, object: KubeObject): void {

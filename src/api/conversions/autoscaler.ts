@@ -1,3 +1,4 @@
+import { mapOf, objects } from '../fields.ts';
 import { isObject, type JsonObject, type JsonValue, type KubeObject } from '../object.ts';
 
 const PREFIX = 'autoscaling.alpha.kubernetes.io/';
@@ -16,9 +17,6 @@ const ROUND_TRIP = [
 /** Per cent of the request that autoscaling/v1 aims at when it names no metric at all. */
 const DEFAULT_CPU = 80;
 
-const object = (value: JsonValue | undefined): JsonObject => (isObject(value) ? value : {});
-const objects = (value: JsonValue | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
-
 /** Copies the fields that are there, under other names. */
 function renamed(source: JsonObject, names: Readonly<Record<string, string>>): JsonObject {
   const out: JsonObject = {};
@@ -29,9 +27,9 @@ function renamed(source: JsonObject, names: Readonly<Record<string, string>>): J
   return out;
 }
 
-const isCpu = (metric: JsonObject) => metric.type === 'Resource' && object(metric.resource).name === 'cpu';
+const isCpu = (metric: JsonObject) => metric.type === 'Resource' && mapOf(metric.resource).name === 'cpu';
 const cpuUtilization = (metric: JsonObject) =>
-  isCpu(metric) ? object(object(metric.resource).target).averageUtilization : undefined;
+  isCpu(metric) ? mapOf(mapOf(metric.resource).target).averageUtilization : undefined;
 
 const cpuMetric = (percent: JsonValue): JsonObject => ({
   type: 'Resource',
@@ -41,16 +39,16 @@ const cpuMetric = (percent: JsonValue): JsonObject => ({
 /** Sources of one metric: spec as v2 has it → as v1's annotation has it. */
 const sourcesToV1: Readonly<Record<string, (source: JsonObject) => JsonObject>> = {
   object: (s) => ({
-    target: object(s.describedObject),
-    metricName: object(s.metric).name ?? '',
-    targetValue: object(s.target).value ?? '0',
-    ...renamed(object(s.metric), { selector: 'selector' }),
-    ...renamed(object(s.target), { averageValue: 'averageValue' }),
+    target: mapOf(s.describedObject),
+    metricName: mapOf(s.metric).name ?? '',
+    targetValue: mapOf(s.target).value ?? '0',
+    ...renamed(mapOf(s.metric), { selector: 'selector' }),
+    ...renamed(mapOf(s.target), { averageValue: 'averageValue' }),
   }),
   pods: (s) => ({
-    metricName: object(s.metric).name ?? '',
-    targetAverageValue: object(s.target).averageValue ?? '0',
-    ...renamed(object(s.metric), { selector: 'selector' }),
+    metricName: mapOf(s.metric).name ?? '',
+    targetAverageValue: mapOf(s.target).averageValue ?? '0',
+    ...renamed(mapOf(s.metric), { selector: 'selector' }),
   }),
   resource: (s) => ({ ...renamed(s, { name: 'name' }), ...resourceTarget(s) }),
   containerResource: (s) => ({
@@ -59,13 +57,13 @@ const sourcesToV1: Readonly<Record<string, (source: JsonObject) => JsonObject>> 
     ...renamed(s, { container: 'container' }),
   }),
   external: (s) => ({
-    metricName: object(s.metric).name ?? '',
-    ...renamed(object(s.metric), { selector: 'metricSelector' }),
-    ...renamed(object(s.target), { value: 'targetValue', averageValue: 'targetAverageValue' }),
+    metricName: mapOf(s.metric).name ?? '',
+    ...renamed(mapOf(s.metric), { selector: 'metricSelector' }),
+    ...renamed(mapOf(s.target), { value: 'targetValue', averageValue: 'targetAverageValue' }),
   }),
 };
 const resourceTarget = (s: JsonObject) =>
-  renamed(object(s.target), { averageUtilization: 'targetAverageUtilization', averageValue: 'targetAverageValue' });
+  renamed(mapOf(s.target), { averageUtilization: 'targetAverageUtilization', averageValue: 'targetAverageValue' });
 
 const utilizationTarget = (s: JsonObject): JsonObject => ({
   type: s.targetAverageUtilization === undefined ? 'AverageValue' : 'Utilization',
@@ -77,7 +75,7 @@ const metricOf = (s: JsonObject, selector: string): JsonObject => ({
 });
 const sourcesToV2: Readonly<Record<string, (source: JsonObject) => JsonObject>> = {
   object: (s) => ({
-    describedObject: object(s.target),
+    describedObject: mapOf(s.target),
     target: {
       type: s.averageValue === undefined ? 'Value' : 'AverageValue',
       ...renamed(s, s.averageValue === undefined ? { targetValue: 'value' } : { averageValue: 'averageValue' }),
@@ -105,16 +103,16 @@ const sourcesToV2: Readonly<Record<string, (source: JsonObject) => JsonObject>> 
 
 const statusesToV1: Readonly<Record<string, (source: JsonObject) => JsonObject>> = {
   object: (s) => ({
-    target: object(s.describedObject),
-    metricName: object(s.metric).name ?? '',
-    currentValue: object(s.current).value ?? '0',
-    ...renamed(object(s.metric), { selector: 'selector' }),
-    ...renamed(object(s.current), { averageValue: 'averageValue' }),
+    target: mapOf(s.describedObject),
+    metricName: mapOf(s.metric).name ?? '',
+    currentValue: mapOf(s.current).value ?? '0',
+    ...renamed(mapOf(s.metric), { selector: 'selector' }),
+    ...renamed(mapOf(s.current), { averageValue: 'averageValue' }),
   }),
   pods: (s) => ({
-    metricName: object(s.metric).name ?? '',
-    currentAverageValue: object(s.current).averageValue ?? '0',
-    ...renamed(object(s.metric), { selector: 'selector' }),
+    metricName: mapOf(s.metric).name ?? '',
+    currentAverageValue: mapOf(s.current).averageValue ?? '0',
+    ...renamed(mapOf(s.metric), { selector: 'selector' }),
   }),
   resource: (s) => ({ ...renamed(s, { name: 'name' }), ...resourceCurrent(s) }),
   containerResource: (s) => ({
@@ -123,15 +121,15 @@ const statusesToV1: Readonly<Record<string, (source: JsonObject) => JsonObject>>
     ...renamed(s, { container: 'container' }),
   }),
   external: (s) => ({
-    metricName: object(s.metric).name ?? '',
-    ...renamed(object(s.metric), { selector: 'metricSelector' }),
-    currentValue: object(s.current).value ?? '0',
-    ...renamed(object(s.current), { averageValue: 'currentAverageValue' }),
+    metricName: mapOf(s.metric).name ?? '',
+    ...renamed(mapOf(s.metric), { selector: 'metricSelector' }),
+    currentValue: mapOf(s.current).value ?? '0',
+    ...renamed(mapOf(s.current), { averageValue: 'currentAverageValue' }),
   }),
 };
 const resourceCurrent = (s: JsonObject): JsonObject => ({
-  ...renamed(object(s.current), { averageUtilization: 'currentAverageUtilization' }),
-  currentAverageValue: object(s.current).averageValue ?? '0',
+  ...renamed(mapOf(s.current), { averageUtilization: 'currentAverageUtilization' }),
+  currentAverageValue: mapOf(s.current).averageValue ?? '0',
 });
 
 const averages = (s: JsonObject) =>
@@ -140,7 +138,7 @@ const statusesToV2: Readonly<Record<string, (source: JsonObject) => JsonObject>>
   object: (s) => ({
     metric: metricOf(s, 'selector'),
     current: renamed(s, { currentValue: 'value', averageValue: 'averageValue' }),
-    describedObject: object(s.target),
+    describedObject: mapOf(s.target),
   }),
   pods: (s) => ({ metric: metricOf(s, 'selector'), current: averages(s) }),
   resource: (s) => ({ ...renamed(s, { name: 'name' }), current: averages(s) }),
@@ -197,25 +195,25 @@ function withAnnotations(source: KubeObject, annotations: JsonObject): KubeObjec
  * which {@link autoscalerToV2} takes it back.
  */
 export function autoscalerFromV2(source: KubeObject): KubeObject {
-  const spec = object(source.spec);
-  const status = object(source.status);
+  const spec = mapOf(source.spec);
+  const status = mapOf(source.status);
   const metrics = objects(spec.metrics);
   const current = objects(status.currentMetrics);
-  const annotations = withoutRoundTrip(object(source.metadata.annotations as JsonObject | undefined));
+  const annotations = withoutRoundTrip(mapOf(source.metadata.annotations as JsonObject | undefined));
   const others = metrics.filter((metric) => cpuUtilization(metric) === undefined);
   if (others.length > 0) annotations[METRICS] = json(others.map((metric) => converted(metric, sourcesToV1)));
   if (current.length > 0) annotations[CURRENT_METRICS] = json(current.map((metric) => converted(metric, statusesToV1)));
   if (isObject(spec.behavior)) annotations[BEHAVIOR] = json(internalBehavior(spec.behavior));
   if (objects(status.conditions).length > 0) annotations[CONDITIONS] = json(status.conditions!);
   const target = metrics.map(cpuUtilization).find((percent) => percent !== undefined);
-  const seen = current.filter(isCpu).map((m) => object(object(m.resource).current).averageUtilization);
+  const seen = current.filter(isCpu).map((m) => mapOf(mapOf(m.resource).current).averageUtilization);
   const utilization = seen.findLast((percent) => percent !== undefined);
   return {
     kind: 'HorizontalPodAutoscaler',
     apiVersion: 'autoscaling/v1',
     metadata: withAnnotations(source, annotations),
     spec: {
-      scaleTargetRef: object(spec.scaleTargetRef),
+      scaleTargetRef: mapOf(spec.scaleTargetRef),
       ...renamed(spec, { minReplicas: 'minReplicas' }),
       maxReplicas: spec.maxReplicas ?? 0,
       ...(target === undefined ? {} : { targetCPUUtilizationPercentage: target }),
@@ -266,9 +264,9 @@ function publishedBehavior(value: JsonValue | undefined): JsonObject | undefined
 
 /** autoscaling/v1 → autoscaling/v2; an autoscaler without any metric aims at 80 per cent of the CPU request. */
 export function autoscalerToV2(source: KubeObject): KubeObject {
-  const spec = object(source.spec);
-  const status = object(source.status);
-  const annotations = object(source.metadata.annotations as JsonObject | undefined);
+  const spec = mapOf(source.spec);
+  const status = mapOf(source.status);
+  const annotations = mapOf(source.metadata.annotations as JsonObject | undefined);
   const metrics = objects(parsed(annotations, METRICS)).map((metric) => converted(metric, sourcesToV2));
   const percent = spec.targetCPUUtilizationPercentage;
   if (percent !== undefined && percent !== null) metrics.push(cpuMetric(percent));
@@ -281,7 +279,7 @@ export function autoscalerToV2(source: KubeObject): KubeObject {
     apiVersion: 'autoscaling/v2',
     metadata: withAnnotations(source, withoutRoundTrip(annotations)),
     spec: {
-      scaleTargetRef: object(spec.scaleTargetRef),
+      scaleTargetRef: mapOf(spec.scaleTargetRef),
       ...renamed(spec, { minReplicas: 'minReplicas' }),
       maxReplicas: spec.maxReplicas ?? 0,
       metrics,

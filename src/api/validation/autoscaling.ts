@@ -1,5 +1,6 @@
 import { causes, type StatusCause } from '../../status/status.ts';
 import { convertTo } from '../conversion.ts';
+import { groupOf } from '../fields.ts';
 import type { JsonObject, KubeObject } from '../object.ts';
 import { compareQuantities } from '../quantity.ts';
 import { each, has, integer, nonNegative, oneOf, part, parts, requiredText, text } from './checks.ts';
@@ -25,8 +26,7 @@ type Versions = 'any' | 'grouped' | 'well-formed';
 function versionFault(version: string, rule: Versions): string | undefined {
   if (rule === 'any') return undefined;
   if (version.split('/').length > 2) return `unexpected GroupVersion string: ${version}`;
-  const group = version.includes('/') ? version.slice(0, version.indexOf('/')) : '';
-  return rule === 'grouped' && group === '' ? 'apiVersion must specify API group' : undefined;
+  return rule === 'grouped' && groupOf(version) === '' ? 'apiVersion must specify API group' : undefined;
 }
 
 function validateReference(ref: JsonObject, at: string, rule: Versions): StatusCause[] {

@@ -1,6 +1,6 @@
 import { causes, type StatusCause } from '../../status/status.ts';
 import { deepCopy, isObject, type JsonObject, type KubeObject } from '../object.ts';
-import { has, integer, nonNegative, oneOf, part, parts, text, unchanged } from './checks.ts';
+import { copyFields, has, integer, nonNegative, oneOf, part, parts, text, unchanged } from './checks.ts';
 import { isTimeZone, scheduleError } from './cron.ts';
 import type { Validator } from './index.ts';
 import { validateJobTemplate } from './job-spec.ts';
@@ -72,20 +72,13 @@ function rests(job: KubeObject): boolean {
   return !has(status, 'startTime') || isTrue(status, 'Suspended');
 }
 
-function copy(from: JsonObject, to: JsonObject, keys: readonly string[]): void {
-  for (const key of keys) {
-    if (from[key] === undefined) delete to[key];
-    else to[key] = from[key];
-  }
-}
-
 /** The old template of a Job that rests, with all that may change taken from the new one. */
 function leveled(template: JsonObject, old: JsonObject): JsonObject {
   const out = deepCopy(old);
   const [pod, spec] = [part(template, 'spec'), part(out, 'spec')];
-  copy(pod, spec, ['nodeSelector', 'tolerations', 'schedulingGates']);
+  copyFields(pod, spec, ['nodeSelector', 'tolerations', 'schedulingGates']);
   const affinity = { ...part(spec, 'affinity') };
-  copy(part(pod, 'affinity'), affinity, ['nodeAffinity']);
+  copyFields(part(pod, 'affinity'), affinity, ['nodeAffinity']);
   if (Object.keys(affinity).length > 0 || has(pod, 'affinity')) spec.affinity = affinity;
   else delete spec.affinity;
   for (const key of ['containers', 'initContainers']) {
@@ -93,7 +86,7 @@ function leveled(template: JsonObject, old: JsonObject): JsonObject {
     const before = parts(spec, key);
     if (containers.length !== before.length) continue;
     for (const [i, container] of before.entries()) {
-      if (container.name === containers[i]!.name) copy(containers[i]!, container, ['resources']);
+      if (container.name === containers[i]!.name) copyFields(containers[i]!, container, ['resources']);
     }
   }
   return out;

@@ -1,17 +1,8 @@
 import { causes, type StatusCause } from '../../status/status.ts';
-import { deepEqual, isObject, type JsonObject, type JsonValue } from '../object.ts';
+import { objectAt, objectsAt, text } from '../fields.ts';
+import { deepEqual, type JsonObject, type JsonValue } from '../object.ts';
 
-/** The object at a key; what is none counts as empty. */
-export const part = (object: JsonObject, key: string): JsonObject => {
-  const value = object[key];
-  return isObject(value) ? value : {};
-};
-/** The objects of the list at a key. */
-export const parts = (object: JsonObject, key: string): JsonObject[] => {
-  const value = object[key];
-  return Array.isArray(value) ? value.filter(isObject) : [];
-};
-export const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
+export { objectAt as part, objectsAt as parts, text };
 
 /** A cause for each of these numbers that is negative, in order. */
 export function nonNegative(object: JsonObject, at: string, keys: readonly string[]): StatusCause[] {
@@ -76,3 +67,11 @@ export const withoutValue = (at: string, why: string): StatusCause => ({
   message: `Invalid value: ${why}`,
   field: at,
 });
+
+/** Gives an object those fields of another, absent ones included. */
+export function copyFields(from: JsonObject, to: JsonObject, keys: readonly string[]): void {
+  for (const key of keys) {
+    if (from[key] === undefined) delete to[key];
+    else to[key] = from[key];
+  }
+}

@@ -1,9 +1,7 @@
 import { causes, type StatusCause } from '../../status/status.ts';
+import { list, text } from '../fields.ts';
 import { isObject, type JsonValue } from '../object.ts';
 import { labelValueErrors, qualifiedNameErrors } from './labels.ts';
-
-const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
-const list = (value: JsonValue | undefined): JsonValue[] => (Array.isArray(value) ? value : []);
 
 const withValues: ReadonlySet<string> = new Set(['In', 'NotIn']);
 const withoutValues: ReadonlySet<string> = new Set(['Exists', 'DoesNotExist']);

@@ -1,6 +1,6 @@
 import { causes, type StatusCause } from '../../status/status.ts';
 import { deepCopy, deepEqual, type JsonObject, type KubeObject } from '../object.ts';
-import { has, part, parts, text } from './checks.ts';
+import { copyFields, has, part, parts, text } from './checks.ts';
 import { imageSpaceFaults } from './containers.ts';
 import type { Validator } from './index.ts';
 import { validatePodSpec } from './pod-spec.ts';
@@ -80,28 +80,21 @@ function validateDeadline(spec: JsonObject, old: JsonObject): Deadline {
   return { faults: [], stop: false };
 }
 
-function copy(from: JsonObject, to: JsonObject, keys: readonly string[]): void {
-  for (const key of keys) {
-    if (from[key] === undefined) delete to[key];
-    else to[key] = from[key];
-  }
-}
-
 /** The spec with all that an update may change taken from the old one. */
 function leveled(spec: JsonObject, old: JsonObject): JsonObject {
   const out = deepCopy(spec);
   for (const key of LISTS) {
     const before = parts(old, key);
-    for (const [i, container] of parts(out, key).entries()) copy(before[i] ?? {}, container, ['image']);
+    for (const [i, container] of parts(out, key).entries()) copyFields(before[i] ?? {}, container, ['image']);
   }
-  copy(old, out, ['activeDeadlineSeconds', 'tolerations', 'schedulingGates']);
+  copyFields(old, out, ['activeDeadlineSeconds', 'tolerations', 'schedulingGates']);
   if (Number(old.terminationGracePeriodSeconds) < 0 && spec.terminationGracePeriodSeconds === 1) {
-    copy(old, out, ['terminationGracePeriodSeconds']);
+    copyFields(old, out, ['terminationGracePeriodSeconds']);
   }
   if (parts(old, 'schedulingGates').length === 0) return out;
-  copy(old, out, ['nodeSelector']);
+  copyFields(old, out, ['nodeSelector']);
   const affinity = { ...part(out, 'affinity') };
-  copy(part(old, 'affinity'), affinity, ['nodeAffinity']);
+  copyFields(part(old, 'affinity'), affinity, ['nodeAffinity']);
   if (Object.keys(affinity).length > 0 || has(old, 'affinity')) out.affinity = affinity;
   else delete out.affinity;
   return out;

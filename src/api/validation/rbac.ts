@@ -1,13 +1,11 @@
 import { causes, type StatusCause } from '../../status/status.ts';
-import { deepEqual, isObject, type JsonObject, type JsonValue, type KubeObject } from '../object.ts';
+import { list, text } from '../fields.ts';
+import { deepEqual, isObject, type JsonObject, type KubeObject } from '../object.ts';
 import type { Validator } from './index.ts';
 import { labelSelectorFaults } from './label-selector.ts';
 import { dnsSubdomainErrors, pathSegment } from './names.ts';
 
 const GROUP = 'rbac.authorization.k8s.io';
-
-const text = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
-const list = (value: JsonValue | undefined): JsonValue[] => (Array.isArray(value) ? value : []);
 
 /** An unsupported value, with the supported ones in their own order. */
 const unsupported = (field: string, value: string, supported: readonly string[]): StatusCause => ({

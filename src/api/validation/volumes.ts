@@ -6,6 +6,7 @@ import type { Validator } from './index.ts';
 import { labelSelectorFaults } from './label-selector.ts';
 import { dnsLabelErrors, dnsSubdomainErrors } from './names.ts';
 import { nodeSelectorFaults } from './node-selector.ts';
+import { backstepFaults } from './paths.ts';
 
 const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
 const VOLUME_MODES = ['Block', 'Filesystem'];
@@ -27,7 +28,7 @@ const missing = (source: JsonObject, at: string, keys: readonly string[]) =>
 function pathFaults(source: JsonObject, at: string): StatusCause[] {
   const path = text(source.path);
   if (path === '') return [causes.required(`${at}.path`)];
-  return path.split('/').includes('..') ? [causes.invalid(`${at}.path`, path, "must not contain '..'")] : [];
+  return backstepFaults(path, `${at}.path`);
 }
 
 function hostPathFaults(source: JsonObject, at: string): StatusCause[] {

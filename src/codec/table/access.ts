@@ -1,5 +1,5 @@
+import { at, bool, condition, int, objects, present, size, text, textOr } from '../../api/fields.ts';
 import type { JsonValue, KubeObject } from '../../api/object.ts';
-import { at, bool, condition, int, objects, present, size, text, textOr } from './fields.ts';
 import { age, humanDuration, nameOf } from './format.ts';
 import type { Printer, Printers } from './printer.ts';
 

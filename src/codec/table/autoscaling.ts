@@ -1,5 +1,5 @@
+import { at, int, objects, present, quantity, text } from '../../api/fields.ts';
 import { isObject, type JsonObject, type JsonValue, type KubeObject } from '../../api/object.ts';
-import { at, int, objects, present, quantity, text } from './fields.ts';
 import { age, firstFew, nameOf } from './format.ts';
 import type { Printers } from './printer.ts';
 

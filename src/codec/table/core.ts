@@ -1,5 +1,5 @@
+import { at, condition, int, mapOf, objects, present, quantity, size, text, textOr } from '../../api/fields.ts';
 import type { JsonObject, JsonValue, KubeObject } from '../../api/object.ts';
-import { at, condition, int, mapOf, objects, present, quantity, size, text, textOr } from './fields.ts';
 import {
   age,
   classOf,

@@ -1,5 +1,5 @@
+import { at, mapOf, objects, present, text, texts } from '../../api/fields.ts';
 import type { JsonObject, JsonValue, KubeObject } from '../../api/object.ts';
-import { at, mapOf, objects, present, text, texts } from './fields.ts';
 
 /**
  * A time span in milliseconds with two or three significant figures, as kubectl shows ages: `5m12s`, `3d4h`, `2y10d`.

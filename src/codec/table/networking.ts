@@ -1,5 +1,5 @@
+import { at, int, objects, present, text, texts } from '../../api/fields.ts';
 import type { JsonValue, KubeObject } from '../../api/object.ts';
-import { at, int, objects, present, text, texts } from './fields.ts';
 import { age, annotatedDefault, firstFew, formatSelector, loadBalancerAddresses, nameOf, optional } from './format.ts';
 import type { Printers } from './printer.ts';
 

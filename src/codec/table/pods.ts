@@ -1,5 +1,5 @@
+import { at, condition, int, objects, present, text, textOr } from '../../api/fields.ts';
 import type { JsonObject, JsonValue, KubeObject } from '../../api/object.ts';
-import { at, condition, int, objects, present, text, textOr } from './fields.ts';
 import { age, nameOf, since } from './format.ts';
 import type { Printer, Printers } from './printer.ts';
 

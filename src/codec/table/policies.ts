@@ -1,5 +1,5 @@
+import { at, condition, int, mapOf, objects, present, size, text, texts } from '../../api/fields.ts';
 import type { JsonValue, KubeObject } from '../../api/object.ts';
-import { at, condition, int, mapOf, objects, present, size, text, texts } from './fields.ts';
 import { age, nameOf } from './format.ts';
 import type { Printer, Printers } from './printer.ts';
 

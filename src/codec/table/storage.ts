@@ -1,5 +1,5 @@
+import { at, bool, objects, present, size, text, texts } from '../../api/fields.ts';
 import type { JsonValue, KubeObject } from '../../api/object.ts';
-import { at, bool, objects, present, size, text, texts } from './fields.ts';
 import { age, annotatedDefault, nameOf, optional } from './format.ts';
 import type { Printers } from './printer.ts';
 

@@ -1,5 +1,5 @@
+import { at, condition, int, present, size, text } from '../../api/fields.ts';
 import type { JsonValue, KubeObject } from '../../api/object.ts';
-import { at, condition, int, present, size, text } from './fields.ts';
 import {
   age,
   containerCells,

@@ -53,10 +53,7 @@ function forward(request: IncomingMessage, response: ServerResponse, pool: Upstr
   const head = incoming(request);
   const refused = refusal(head);
   if (refused) {
-    const answer = localAnswer(refused);
-    response
-      .writeHead(refused.status, { connection: 'close', 'content-type': 'text/plain; charset=utf-8' })
-      .end(answer.body);
+    refuse(response, refused);
     return;
   }
   const exchange = new Http1Exchange(request, response);

@@ -1,7 +1,7 @@
+import { objectAt, objectsAt } from '../../api/fields.ts';
 import { isObject, type JsonObject, type KubeObject } from '../../api/object.ts';
 import { isIP } from '../../api/validation/ip.ts';
 import { causes, type StatusCause } from '../../status/status.ts';
-import { objectAt, objectsAt } from '../strategies/hooks.ts';
 import { type Family, familyOf } from './ranges.ts';
 
 /** The parts of a service's spec that allocation reads and fills in. */

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonValue, type KubeObject } from '../../api/object.ts';
+import type { JsonObject, JsonValue, KubeObject } from '../../api/object.ts';
 import type { UserInfo } from '../../request/context.ts';
 
 /** What a strategy may look at besides the objects. */
@@ -20,18 +20,6 @@ export interface StrategyHooks {
   /** The table's paths of these roots are the hook's business. */
   ownsOnCreate?: readonly string[];
 }
-
-/** The value as an object; what is none counts as empty. */
-export const objectAt = (object: JsonObject, key: string): JsonObject => {
-  const value = object[key];
-  return isObject(value) ? value : {};
-};
-
-/** The objects of a list; what is no list counts as empty. */
-export const objectsAt = (object: JsonObject, key: string): JsonObject[] => {
-  const value: JsonValue | undefined = object[key];
-  return Array.isArray(value) ? value.filter(isObject) : [];
-};
 
 /** Sets a key, or removes it when there is no value. */
 export function assign(object: JsonObject, key: string, value: JsonValue | undefined): void {

@@ -1,6 +1,7 @@
+import { objectAt, objectsAt } from '../../api/fields.ts';
 import { deepCopy, isObject, type JsonObject, type JsonValue } from '../../api/object.ts';
 import { formatTime } from '../../api/time.ts';
-import { assign, objectAt, objectsAt, type StrategyHooks } from './hooks.ts';
+import { assign, type StrategyHooks } from './hooks.ts';
 import { ephemeralContainersHooks, podHooks, podStatusHooks, resizeHooks } from './pod.ts';
 
 const NAMESPACE_LABEL = 'kubernetes.io/metadata.name';

@@ -1,8 +1,9 @@
+import { objectAt, objectsAt } from '../../api/fields.ts';
 import { isObject, type JsonObject, type KubeObject } from '../../api/object.ts';
 import { addQuantities, compareQuantities } from '../../api/quantity.ts';
 import { formatTime } from '../../api/time.ts';
 import { dnsLabelErrors } from '../../api/validation/names.ts';
-import { assign, objectAt, objectsAt, resetMetadata, type StrategyHooks } from './hooks.ts';
+import { assign, resetMetadata, type StrategyHooks } from './hooks.ts';
 
 const QOS_RESOURCES = ['cpu', 'memory'] as const;
 

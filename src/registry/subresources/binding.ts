@@ -1,3 +1,4 @@
+import { objectAt, objectsAt } from '../../api/fields.ts';
 import { deepCopy, isObject, type JsonObject, type KubeObject } from '../../api/object.ts';
 import { formatTime } from '../../api/time.ts';
 import { readObject } from '../../request/body.ts';
@@ -7,7 +8,6 @@ import { badRequest, conflict, plainError } from '../../status/status.ts';
 import { formOf, respondObject } from '../present.ts';
 import { builtins, type Resource } from '../resource.ts';
 import { OPTIMISTIC_LOCK, type Scope, subject } from '../scope.ts';
-import { objectAt, objectsAt } from '../strategies/hooks.ts';
 import { updateObject } from '../update.ts';
 import { success } from './success.ts';
 

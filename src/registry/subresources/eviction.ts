@@ -1,3 +1,4 @@
+import { objectAt, objectsAt } from '../../api/fields.ts';
 import { deepCopy, type KubeObject } from '../../api/object.ts';
 import { formatTime } from '../../api/time.ts';
 import type { StoredRecord } from '../../keyspace/types.ts';
@@ -19,7 +20,6 @@ import { keyOf } from '../keys.ts';
 import { formOf, respondObject, toObject } from '../present.ts';
 import { builtins, type Resource } from '../resource.ts';
 import { readConfirmed, type Scope, subject } from '../scope.ts';
-import { objectAt, objectsAt } from '../strategies/hooks.ts';
 import { updateObject } from '../update.ts';
 import { setPodCondition } from './binding.ts';
 import { matchesLabelSelector } from './label-selector.ts';

@@ -1,5 +1,5 @@
+import { objectAt, objectsAt } from '../../api/fields.ts';
 import { isObject, type JsonValue } from '../../api/object.ts';
-import { objectAt, objectsAt } from '../strategies/hooks.ts';
 
 /** Whether labels meet a metav1.LabelSelector: none selects nothing, an empty one everything. */
 export function matchesLabelSelector(

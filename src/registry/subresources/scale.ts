@@ -1,3 +1,4 @@
+import { objectAt, objectsAt } from '../../api/fields.ts';
 import { deepCopy, isObject, type JsonObject, type JsonValue, type KubeObject } from '../../api/object.ts';
 import { managedFieldsFromScale, managedFieldsOfScale, type ReplicasPaths } from '../../apply/scale.ts';
 import { readBody, readObject } from '../../request/body.ts';
@@ -11,7 +12,6 @@ import { applyPatch, patchKind } from '../patch.ts';
 import { formOf, presenterOf, respond, toObject } from '../present.ts';
 import type { Resource } from '../resource.ts';
 import { ensureNamespace, readConfirmed, type Scope } from '../scope.ts';
-import { objectAt, objectsAt } from '../strategies/hooks.ts';
 import { type Update, updateObject } from '../update.ts';
 
 /** The row of a resource's scale: the same names, another kind. */

@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, type JsonValue } from '../../api/object.ts';
+/** Readers of JSON trees whose shape is not certain: what is not there, or is something else, counts as empty. */
+import { isObject, type JsonObject, type JsonValue } from './object.ts';
 
 /** The value at a path of keys, `undefined` where the path ends early. */
 export function at(value: JsonValue | undefined, ...path: string[]): JsonValue | undefined {
@@ -56,3 +57,15 @@ export const condition = (value: JsonValue | undefined, type: string): JsonObjec
 
 /** A map, empty for anything else. */
 export const mapOf = (value: JsonValue | undefined): JsonObject => (isObject(value) ? value : {});
+
+/** The items of a list, none for anything else. */
+export const list = (value: JsonValue | undefined): JsonValue[] => (Array.isArray(value) ? value : []);
+
+/** The map at a key. */
+export const objectAt = (object: JsonObject, key: string): JsonObject => mapOf(object[key]);
+
+/** The objects of the list at a key. */
+export const objectsAt = (object: JsonObject, key: string): JsonObject[] => objects(object[key]);
+
+/** The group of an apiVersion, empty for the core group. */
+export const groupOf = (apiVersion: string): string => apiVersion.slice(0, Math.max(0, apiVersion.indexOf('/')));
