@@ -1,5 +1,6 @@
 import { DurableObject } from 'cloudflare:workers';
 import first from '../migrations/0001_replica.sql';
+import second from '../migrations/0002_answers.sql';
 import type { Bindings } from '../src/config.ts';
 import { linkTo, parseReplicaUrl, type ReplicaCalls, replicaName } from '../src/protocol/address.ts';
 import { answerWriter, encodeFailure, type JoinRequest } from '../src/protocol/messages.ts';
@@ -12,7 +13,7 @@ import { firstRow, migrate } from './replica/sql.ts';
 import { SqlStorage } from './replica/sql-storage.ts';
 import { Transport } from './replica/transport.ts';
 
-const MIGRATIONS = [first];
+const MIGRATIONS = [first, second];
 
 interface Identity {
   tenant: string;
@@ -113,7 +114,7 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
 
   #start(identity: Identity, members: readonly number[]): void {
     const { sql } = this.ctx.storage;
-    migrate(sql, MIGRATIONS);
+    this.ctx.storage.transactionSync(() => migrate(sql, MIGRATIONS));
     const log = new RaftLog(sql, members);
     const driver = new Driver(this.#host(identity.id), log, new SqlStorage(sql), this.#sockets);
     const transport = new Transport({

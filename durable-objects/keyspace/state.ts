@@ -8,16 +8,20 @@ import type { Condition, Revision, WorkItem } from '../../src/keyspace/types.ts'
 import { POLICY_PREFIXES } from '../../src/keyspace/types.ts';
 import { type BatchCommand, decodeCommand, type ExpireCommand } from '../../src/protocol/commands.ts';
 import { createRevisionOf, metaOf, stampRecord, termsOf } from '../../src/protocol/records.ts';
-import { RECORD_OVERHEAD, RecordCache } from './cache.ts';
+import { RecordCache } from './cache.ts';
+import { type Answer, Outcomes } from './outcomes.ts';
 import { RangeCache } from './ranges.ts';
-import { lowerBound } from './search.ts';
-import type { Changes, Expiry, Range, Scalars, Storage, Version, WorkRow } from './storage.ts';
+import { Recent } from './recent.ts';
+import type { Range, Scalars, Storage, Version, WorkRow } from './storage.ts';
+import { Unwritten } from './unwritten.ts';
 
 /** What became of a proposal. */
 export type Outcome =
   | { type: 'done'; revisions: Revision[]; previous: (Version | undefined)[] }
   | { type: 'failed'; failed: number; current: Version | undefined }
-  | { type: 'policyMoved' };
+  | { type: 'policyMoved' }
+  /** Too old to tell whether it was applied before, or stamped in the future; `time` is the log's. */
+  | { type: 'expired'; time: number };
 
 /** A version just applied with the live version that it replaced. */
 export interface Change {
@@ -35,26 +39,22 @@ const RECENT_BYTES = 4 << 20;
 export class StateMachine {
   readonly #storage: Storage;
   readonly #scalars: Scalars;
-  #pending: Version[] = [];
-  #dirty = new Map<string, Version>();
-  #terms = new Map<string, Map<string, boolean>>();
-  #expiries: (Expiry & { present: boolean })[] = [];
-  #work: WorkRow[] = [];
-  #done: number[] = [];
+  #unwritten = new Unwritten();
   #unflushed = false;
   #nextExpiry: number | undefined;
   readonly #cache = new RecordCache(CACHE_BYTES);
   readonly #ranges = new RangeCache(RANGES_BYTES);
-  readonly #recent: Version[] = [];
-  #recentBytes = 0;
-  readonly #proposals: Map<string, Revision>;
+  readonly #recent = new Recent(RECENT_BYTES);
+  readonly #outcomes = new Outcomes();
   #fresh: Change[] = [];
   #wroteWork = false;
 
   constructor(storage: Storage) {
     this.#storage = storage;
     this.#scalars = storage.scalars();
-    this.#proposals = new Map(storage.proposals(this.#scalars.compacted));
+    for (const answered of storage.answers()) {
+      if (Outcomes.accepts(answered.id, this.#scalars.time)) this.#outcomes.set(answered);
+    }
     this.#nextExpiry = storage.nextExpiry();
   }
 
@@ -105,30 +105,17 @@ export class StateMachine {
   /** Writes what {@link apply} changed; call it inside the transaction that makes it durable. */
   flush(): void {
     if (!this.#unflushed) return;
-    const changes: Changes = {
-      scalars: { ...this.#scalars },
-      versions: this.#pending,
-      live: this.#dirty,
-      terms: this.#terms,
-      expiries: this.#expiries,
-      work: this.#work,
-      done: this.#done,
-    };
-    this.#storage.write(changes);
-    this.#storage.sweep(this.#scalars.compacted);
-    this.#pending = [];
-    this.#dirty = new Map();
-    this.#terms = new Map();
-    if (this.#expiries.length > 0) this.#nextExpiry = this.#storage.nextExpiry();
-    this.#expiries = [];
-    this.#work = [];
-    this.#done = [];
+    const unwritten = this.#unwritten;
+    this.#storage.write({ scalars: { ...this.#scalars }, ...unwritten });
+    this.#storage.sweep(this.#scalars);
+    this.#unwritten = new Unwritten();
+    if (unwritten.expiries.length > 0) this.#nextExpiry = this.#storage.nextExpiry();
     this.#unflushed = false;
   }
 
   /** The live version of a key. */
   get(key: string): Version | undefined {
-    const dirty = this.#dirty.get(key);
+    const dirty = this.#unwritten.live.get(key);
     if (dirty !== undefined) return dirty.deleted ? undefined : dirty;
     const cached = this.#cache.get(key);
     if (cached !== undefined) return cached;
@@ -139,8 +126,7 @@ export class StateMachine {
 
   /** A version of history by its revision; undefined once swept away. */
   version(revision: Revision): Version | undefined {
-    const pending = at(this.#pending, revision) ?? at(this.#recent, revision);
-    return pending ?? this.#storage.version(revision);
+    return this.#unwritten.version(revision) ?? this.#recent.get(revision) ?? this.#storage.version(revision);
   }
 
   /** Live versions in key order. */
@@ -182,13 +168,9 @@ export class StateMachine {
 
   /** History after a revision in a range of keys, in revision order. */
   *history(after: Revision, range: Range): Iterable<Version> {
-    const first = this.#recent[0];
-    if (first !== undefined && after + 1 >= first.revision) {
-      const { from, end } = range;
-      for (let i = position(this.#recent, after + 1); i < this.#recent.length; i++) {
-        const version = this.#recent[i]!;
-        if (version.key >= from && version.key < end) yield version;
-      }
+    const recent = this.#recent.after(after, range);
+    if (recent !== undefined) {
+      yield* recent;
       return;
     }
     if (after >= this.#scalars.revision) return;
@@ -213,125 +195,133 @@ export class StateMachine {
   }
 
   #flushFor(range: Range): void {
-    for (const key of this.#dirty.keys()) {
-      if (key < range.from || key >= range.end) continue;
-      this.flush();
-      return;
-    }
+    if (this.#unwritten.touches(range)) this.flush();
   }
 
   #batch(command: BatchCommand): Outcome {
-    const first = this.#proposals.get(command.proposal);
-    if (first !== undefined) return this.#repeated(command, first);
+    const { proposal } = command;
+    if (proposal === '') return this.#decide(command);
+    const { time } = this.#scalars;
+    this.#outcomes.forget(time);
+    if (!Outcomes.accepts(proposal, time)) return { type: 'expired', time };
+    const first = this.#outcomes.get(proposal);
+    return first === undefined ? this.#decide(command) : (this.#repeat(command, first) ?? { type: 'expired', time });
+  }
+
+  /** A refusal by policy needs no memory: policy only moves on, so a repeated proposal is refused again. */
+  #decide(command: BatchCommand): Outcome {
     if (command.policyRevision !== undefined && command.policyRevision < this.#scalars.policy)
       return { type: 'policyMoved' };
     for (let i = 0; i < command.conditions.length; i++) {
       const condition = command.conditions[i]!;
       const current = this.get(condition.key);
-      if (!holds(condition, current)) return { type: 'failed', failed: i, current };
+      if (holds(condition, current)) continue;
+      this.#remember(command, { type: 'failed', failed: i, revision: current?.revision ?? 0 });
+      return { type: 'failed', failed: i, current };
     }
+    return this.#carryOut(command);
+  }
+
+  #carryOut(command: BatchCommand): Outcome {
     const before = this.#scalars.revision;
+    const { versions } = this.#unwritten;
+    const first = versions.length;
     const revisions: Revision[] = [];
     const previous: (Version | undefined)[] = [];
     for (const operation of command.operations) {
       let replaced: Version | undefined;
-      const proposal = this.#scalars.revision === before ? command.proposal : '';
-      if (operation.type === 'done') this.#done.push(operation.id);
-      else if (operation.type === 'delete') replaced = this.#delete(operation.key, proposal);
-      else replaced = this.#put(operation.key, operation.body, this.#deadline(operation.ttlSeconds), proposal);
+      if (operation.type === 'done') this.#unwritten.done.push(operation.id);
+      else if (operation.type === 'delete') replaced = this.#delete(operation.key);
+      else replaced = this.#put(operation.key, operation.body, this.#deadline(operation.ttlSeconds));
       revisions.push(this.#scalars.revision);
       previous.push(replaced);
     }
     for (const operation of command.operations) if (operation.type !== 'done') this.#addWork(operation.work);
-    if (this.#scalars.revision > before) this.#proposals.set(command.proposal, before + 1);
+    const made = this.#scalars.revision - before;
+    this.#remember(command, { type: 'done', first: before + 1, made }, versions[first]);
     return { type: 'done', revisions, previous };
   }
 
-  /** The answer to a proposal that was applied before: its operations made the revisions from `first` on. */
-  #repeated(command: BatchCommand, first: Revision): Outcome {
+  /** Keeps the answer to a proposal: on the first version that it made, where there is one. */
+  #remember({ proposal }: BatchCommand, answer: Answer, carrier?: Version): void {
+    if (proposal === '') return;
+    this.#outcomes.set({ id: proposal, answer });
+    if (carrier === undefined || answer.type === 'failed') this.#unwritten.answers.push({ id: proposal, answer });
+    else {
+      carrier.proposal = proposal;
+      carrier.made = answer.made;
+    }
+  }
+
+  /** The first answer to a proposal once more; undefined when records that belong to it are gone from history. */
+  #repeat(command: BatchCommand, first: Answer): Outcome | undefined {
+    if (first.type === 'failed') {
+      const current = first.revision === 0 ? undefined : this.version(first.revision);
+      if (current === undefined && first.revision > 0) return undefined;
+      return { type: 'failed', failed: first.failed, current };
+    }
     const revisions: Revision[] = [];
     const previous: (Version | undefined)[] = [];
-    let revision = first - 1;
+    let revision = first.first - 1;
     for (const operation of command.operations) {
-      const made = operation.type === 'done' ? undefined : this.version(revision + 1);
-      const mine = made !== undefined && operation.type !== 'done' && made.key === operation.key;
+      const made = revision + 1 < first.first + first.made ? this.version(revision + 1) : undefined;
+      const deletes = operation.type === 'delete';
+      const mine = operation.type !== 'done' && made?.key === operation.key && made.deleted === deletes;
+      if (operation.type === 'put' && !mine) return undefined;
+      const replaced = mine && made.previous > 0 ? this.version(made.previous) : undefined;
+      if (mine && made.previous > 0 && replaced === undefined) return undefined;
       if (mine) revision++;
       revisions.push(revision);
-      previous.push(mine && made.previous > 0 ? this.version(made.previous) : undefined);
+      previous.push(replaced);
     }
-    return { type: 'done', revisions, previous };
+    return revision + 1 < first.first + first.made ? undefined : { type: 'done', revisions, previous };
   }
 
   #deadline(ttlSeconds: number): number {
     return ttlSeconds === 0 ? 0 : this.#scalars.time + ttlSeconds * 1000;
   }
 
-  #put(key: string, body: Uint8Array, expires: number, proposal: string): Version | undefined {
+  #put(key: string, body: Uint8Array, expires: number): Version | undefined {
     const replaced = this.get(key);
     const revision = ++this.#scalars.revision;
     const created = replaced === undefined ? revision : createRevisionOf(replaced.record);
     const record = stampRecord(body, created, revision);
     const previous = replaced?.revision ?? 0;
-    this.#record({ revision, key, previous, deleted: false, expires, proposal, record }, replaced);
+    this.#record({ revision, key, previous, deleted: false, expires, proposal: '', made: 0, record }, replaced);
     return replaced;
   }
 
-  #delete(key: string, proposal: string): Version | undefined {
+  #delete(key: string): Version | undefined {
     const replaced = this.get(key);
     if (replaced === undefined) return undefined;
     const revision = ++this.#scalars.revision;
-    const record = new Uint8Array(0);
-    this.#record({ revision, key, previous: replaced.revision, deleted: true, expires: 0, proposal, record }, replaced);
+    const tombstone = { deleted: true, expires: 0, proposal: '', made: 0, record: new Uint8Array(0) };
+    this.#record({ revision, key, previous: replaced.revision, ...tombstone }, replaced);
     return replaced;
   }
 
   #record(version: Version, replaced: Version | undefined): void {
     const { key, revision, expires, record } = version;
     this.#index(key, replaced, record);
-    if (replaced !== undefined && replaced.expires > 0)
-      this.#expiries.push({ at: replaced.expires, key, present: false });
-    if (expires > 0) {
-      this.#expiries.push({ at: expires, key, present: true });
-      this.#nextExpiry = Math.min(this.#nextExpiry ?? expires, expires);
-    }
+    this.#unwritten.add(version, replaced);
+    if (expires > 0) this.#nextExpiry = Math.min(this.#nextExpiry ?? expires, expires);
     if (POLICY_PREFIXES.some((prefix) => key.startsWith(prefix))) this.#scalars.policy = revision;
-    this.#pending.push(version);
-    this.#dirty.set(key, version);
     this.#fresh.push({ version, replaced });
     this.#ranges.apply(version);
     if (version.deleted) this.#cache.delete(key);
     else this.#cache.set(version);
     this.#recent.push(version);
-    this.#recentBytes += record.length + RECORD_OVERHEAD;
-    if (this.#recentBytes > 2 * RECENT_BYTES) this.#trimRecent();
-  }
-
-  #trimRecent(): void {
-    let drop = 0;
-    for (; this.#recentBytes > RECENT_BYTES && drop < this.#recent.length - 1; drop++) {
-      this.#recentBytes -= this.#recent[drop]!.record.length + RECORD_OVERHEAD;
-    }
-    this.#recent.splice(0, drop);
   }
 
   #index(key: string, replaced: Version | undefined, record: Uint8Array): void {
     const before = replaced === undefined ? [] : termsOf(replaced.record);
     const after = termsOf(record);
-    for (const term of before) if (!after.includes(term)) this.#setTerm(term, key, false);
-    for (const term of after) if (!before.includes(term)) this.#setTerm(term, key, true);
-  }
-
-  #setTerm(term: string, key: string, present: boolean): void {
-    let keys = this.#terms.get(term);
-    if (keys === undefined) {
-      keys = new Map();
-      this.#terms.set(term, keys);
-    }
-    keys.set(key, present);
+    for (const term of before) if (!after.includes(term)) this.#unwritten.setTerm(term, key, false);
+    for (const term of after) if (!before.includes(term)) this.#unwritten.setTerm(term, key, true);
   }
 
   #hasTerm(term: string): boolean {
-    const changed = this.#terms.get(term);
+    const changed = this.#unwritten.terms.get(term);
     if (changed !== undefined) for (const present of changed.values()) if (present) return true;
     for (const key of this.#storage.termKeys(term)) if (changed?.get(key) !== false) return true;
     return false;
@@ -340,22 +330,18 @@ export class StateMachine {
   #addWork(items: readonly WorkItem[]): void {
     for (const { loop, item, ifTerm } of items) {
       if (ifTerm !== undefined && !this.#hasTerm(ifTerm)) continue;
-      this.#work.push({ id: this.#scalars.nextWork++, loop, item });
+      this.#unwritten.work.push({ id: this.#scalars.nextWork++, loop, item });
       this.#wroteWork = true;
     }
   }
 
   #expire(command: ExpireCommand): void {
-    for (const { key, revision } of command.items) if (this.get(key)?.revision === revision) this.#delete(key, '');
+    for (const { key, revision } of command.items) if (this.get(key)?.revision === revision) this.#delete(key);
   }
 
   #compact(revision: Revision, logFloor: number): void {
     this.#scalars.compacted = Math.max(this.#scalars.compacted, Math.min(revision, this.#scalars.revision));
     this.#scalars.logFloor = Math.max(this.#scalars.logFloor, logFloor);
-    for (const [proposal, first] of this.#proposals) {
-      if (first > this.#scalars.compacted) break;
-      this.#proposals.delete(proposal);
-    }
   }
 }
 
@@ -368,14 +354,4 @@ function holds(condition: Condition, current: Version | undefined): boolean {
     return (Object.hasOwn(fields, condition.field) ? fields[condition.field] : '') === condition.value;
   }
   return true;
-}
-
-/** Index of the first version at or above a revision. */
-function position(versions: readonly Version[], revision: Revision): number {
-  return lowerBound(versions, (version) => version.revision < revision);
-}
-
-function at(versions: readonly Version[], revision: Revision): Version | undefined {
-  const found = versions[position(versions, revision)];
-  return found?.revision === revision ? found : undefined;
 }

@@ -1,4 +1,5 @@
 import type { Revision, WorkItem } from '../../src/keyspace/types.ts';
+import type { Answered } from './outcomes.ts';
 
 /** One put or delete of one key: an entry of the history. */
 export interface Version {
@@ -11,6 +12,8 @@ export interface Version {
   expires: number;
   /** Id of the proposal, on the first version that it made; else empty. */
   proposal: string;
+  /** Number of versions that the proposal made, on the first of them; else 0. */
+  made: number;
   /** Stored form (`src/protocol/records.ts`); empty for a tombstone. */
   record: Uint8Array;
 }
@@ -72,6 +75,8 @@ export interface Changes {
   expiries: readonly (Expiry & { present: boolean })[];
   work: readonly WorkRow[];
   done: readonly number[];
+  /** Answers of proposals that no version carries. */
+  answers: readonly Answered[];
 }
 
 /**
@@ -99,11 +104,11 @@ export interface Storage {
   nextExpiry(): number | undefined;
   /** Oldest first. */
   work(limit: number): WorkRow[];
-  /** Ids of proposals in history above a revision, with the revision that carries each, in order. */
-  proposals(after: Revision): Iterable<[string, Revision]>;
+  /** Every answer to a proposal that may still be asked for again, whether a version carries it or not; and older ones. */
+  answers(): Iterable<Answered>;
   write(changes: Changes): void;
-  /** Physically drops what compaction up to `compacted` made unreadable, a bounded amount per call. */
-  sweep(compacted: Revision): void;
+  /** Physically drops what compaction up to `scalars.compacted` made unreadable, a bounded amount per call. */
+  sweep(scalars: Readonly<Scalars>): void;
 }
 
 /** The range of keys below a prefix that ends in `/`, or of the one key that does not. */

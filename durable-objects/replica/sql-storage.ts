@@ -1,4 +1,7 @@
 import type { Revision } from '../../src/keyspace/types.ts';
+import { Reader, Writer } from '../../src/protocol/bytes.ts';
+import { PROPOSAL_ID_LENGTH, PROPOSAL_WINDOW_MS, stampOf } from '../../src/protocol/commands.ts';
+import type { Answered } from '../keyspace/outcomes.ts';
 import {
   type Changes,
   type Expiry,
@@ -115,11 +118,19 @@ export class SqlStorage implements Storage {
     return Array.from(rows, ([id, loop, item]) => ({ id, loop, item }) as WorkRow);
   }
 
-  *proposals(after: Revision): Iterable<[string, Revision]> {
-    const query =
-      'SELECT proposal, revision FROM versions WHERE revision > ? AND proposal IS NOT NULL ORDER BY revision';
-    for (const [proposal, revision] of this.#sql.exec(query, after).raw()) {
-      yield [latin1(blob(proposal)), revision as number];
+  *answers(): Iterable<Answered> {
+    for (const [data] of this.#sql.exec('SELECT data FROM answers ORDER BY batch').raw())
+      yield* readAnswers(blob(data));
+    yield* this.#carried(this.#swept, Number.MAX_SAFE_INTEGER);
+  }
+
+  /** Answers that the versions of `after < revision <= to` carry. */
+  *#carried(after: Revision, to: Revision): Iterable<Answered> {
+    const query = `SELECT revision, proposal FROM versions
+      WHERE revision > ? AND revision <= ? AND proposal IS NOT NULL ORDER BY revision`;
+    for (const [revision, proposal] of this.#sql.exec(query, after, to).raw()) {
+      const { id, made } = readProposal(blob(proposal));
+      if (made > 0) yield { id, answer: { type: 'done', first: revision as number, made } };
     }
   }
 
@@ -134,15 +145,17 @@ export class SqlStorage implements Storage {
     const work = changes.work.map(({ id, loop, item }) => [id, loop, item]);
     insertWork(this.#sql, work);
     for (const id of changes.done) this.#sql.exec('DELETE FROM work WHERE id = ?', id);
+    this.#writeAnswers(changes.answers, changes.scalars.time);
     this.#writeScalars(changes.scalars);
   }
 
   /** Looks at most at {@link SWEEP} revisions: a version up to the compaction point makes the one before it unreadable. */
-  sweep(compacted: Revision): void {
+  sweep({ compacted, time }: Scalars): void {
     if (this.#swept >= compacted) return;
     const to = Math.min(compacted, this.#swept + SWEEP);
     const dead = `SELECT previous FROM versions WHERE revision > ?1 AND revision <= ?2 AND previous > 0
       UNION ALL SELECT revision FROM versions WHERE revision > ?1 AND revision <= ?2 AND deleted = 1`;
+    this.#writeAnswers([...this.#carried(this.#swept, to)], time);
     this.#sql.exec(`DELETE FROM version_parts WHERE revision IN (${dead})`, this.#swept, to);
     this.#sql.exec(`DELETE FROM versions WHERE revision IN (${dead})`, this.#swept, to);
     this.#swept = to;
@@ -150,8 +163,8 @@ export class SqlStorage implements Storage {
   }
 
   #writeVersions(versions: readonly Version[]): void {
-    const rows = versions.map(({ revision, key, previous, deleted, expires, proposal, record }) => {
-      const id = proposal === '' ? null : bytesOf(proposal);
+    const rows = versions.map(({ revision, key, previous, deleted, expires, proposal, made, record }) => {
+      const id = proposal === '' ? null : proposalBytes(proposal, made);
       return [revision, key, previous, deleted ? 1 : 0, expires, id, firstPart(record)];
     });
     insertVersions(this.#sql, rows);
@@ -182,6 +195,20 @@ export class SqlStorage implements Storage {
     insertTerms(this.#sql, rows);
   }
 
+  /**
+   * Keeps answers that no version carries (any more), all of them in one row: a row for each proposal would cost as much
+   * as a write. Rows go in the order in which they came, when the newest stamp in them is too old.
+   */
+  #writeAnswers(answers: readonly Answered[], time: number): void {
+    const horizon = time - PROPOSAL_WINDOW_MS;
+    const kept = answers.filter(({ id }) => stampOf(id) >= horizon);
+    if (kept.length === 0) return;
+    const newest = kept.reduce((latest, { id }) => Math.max(latest, stampOf(id)), 0);
+    this.#sql.exec('INSERT INTO answers (newest, data) VALUES (?, ?)', newest, answersBytes(kept));
+    const oldest = 'SELECT batch FROM answers ORDER BY batch LIMIT 4';
+    this.#sql.exec(`DELETE FROM answers WHERE batch IN (${oldest}) AND newest < ?`, horizon);
+  }
+
   #writeScalars(scalars: Scalars): void {
     const { applied, revision, compacted, policy, time, nextWork, logFloor } = scalars;
     this.#sql.exec(
@@ -206,7 +233,8 @@ export class SqlStorage implements Storage {
       previous: previous as number,
       deleted: deleted === 1,
       expires: expires as number,
-      proposal: proposal === null ? '' : latin1(blob(proposal)),
+      proposal: proposal === null ? '' : readProposal(blob(proposal)).id,
+      made: proposal === null ? 0 : readProposal(blob(proposal)).made,
       record: joinParts(this.#sql, blob(record), PARTS, revision as number),
     };
   }
@@ -218,4 +246,37 @@ function latin1(bytes: Uint8Array): string {
 
 function bytesOf(text: string): Uint8Array {
   return Uint8Array.from(text, (unit) => unit.charCodeAt(0));
+}
+
+/** The column `proposal`: id, then the number of versions that it made as a varint. */
+function proposalBytes(id: string, made: number): Uint8Array {
+  return new Writer(16).raw(bytesOf(id)).varint(made).finish();
+}
+
+/** Rows of the time before outcomes were remembered have no number: 0. */
+function readProposal(bytes: Uint8Array): { id: string; made: number } {
+  const reader = new Reader(bytes);
+  return { id: latin1(reader.raw(PROPOSAL_ID_LENGTH)), made: reader.done ? 0 : reader.varint() };
+}
+
+function answersBytes(answers: readonly Answered[]): Uint8Array {
+  const writer = new Writer(answers.length * 24);
+  for (const { id, answer } of answers) {
+    writer.raw(bytesOf(id)).u8(answer.type === 'done' ? 0 : 1);
+    if (answer.type === 'done') writer.f64(answer.first).varint(answer.made);
+    else writer.f64(answer.revision).varint(answer.failed);
+  }
+  return writer.finish();
+}
+
+function* readAnswers(bytes: Uint8Array): Iterable<Answered> {
+  const reader = new Reader(bytes);
+  while (!reader.done) {
+    const id = latin1(reader.raw(PROPOSAL_ID_LENGTH));
+    const done = reader.u8() === 0;
+    const revision = reader.f64();
+    const count = reader.varint();
+    if (done) yield { id, answer: { type: 'done', first: revision, made: count } };
+    else yield { id, answer: { type: 'failed', failed: count, revision } };
+  }
 }

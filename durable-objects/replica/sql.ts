@@ -69,12 +69,15 @@ export function joinParts(sql: Sql, first: Uint8Array, query: string, id: number
 }
 
 /**
- * Runs the migrations, each a script of statements that may be repeated. Comments are lines of their own, and no
- * statement contains a semicolon.
+ * Runs the migrations that this database has not seen, in order; the first has number 1. Call it in a transaction.
+ * Comments are lines of their own, and no statement contains a semicolon.
  */
 export function migrate(sql: Sql, migrations: readonly string[]): void {
-  for (const script of migrations) {
-    const code = script.replace(/^--.*$/gm, '');
+  sql.exec('CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY)');
+  const done = Number(firstRow(sql, 'SELECT max(number) FROM migrations')?.[0] ?? 0);
+  for (let number = done + 1; number <= migrations.length; number++) {
+    const code = migrations[number - 1]!.replace(/^--.*$/gm, '');
     for (const statement of code.split(';')) if (statement.trim() !== '') sql.exec(statement);
+    sql.exec('INSERT INTO migrations (number) VALUES (?)', number);
   }
 }

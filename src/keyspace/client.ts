@@ -2,7 +2,7 @@
 
 import type { Bindings } from '../config.ts';
 import { Writer } from '../protocol/bytes.ts';
-import { encodeProposal, PROPOSAL_ID_LENGTH } from '../protocol/commands.ts';
+import { encodeProposal, proposalId } from '../protocol/commands.ts';
 import {
   type Answer,
   decodeAnswer,
@@ -104,13 +104,23 @@ export class Client implements Keyspace {
     for (const operation of batch.operations) {
       if (operation.type === 'put' && operation.value.length > MAX_VALUE) throw new TooLargeError('value is too large');
     }
-    const id = crypto.getRandomValues(new Uint8Array(PROPOSAL_ID_LENGTH));
-    const body = encodeProposal(id, batch, policyRevision);
-    const first = this.#leader();
-    const payload = await this.#call({ operation: 'propose', body, first, attemptMs: ATTEMPT_MS, writes: true });
-    const result = decodeProposeAnswer(payload);
-    if (result.ok) this.#seen({ revision: result.revisions.at(-1) ?? 0 });
-    return result;
+    const { memory } = this.#route;
+    for (let tries = 1; ; tries++) {
+      const { now } = this.#surroundings;
+      const id = proposalId(now() + memory.ahead, crypto.getRandomValues(new Uint8Array(8)));
+      const body = encodeProposal(id, batch, policyRevision);
+      const call = { operation: 'propose', body, first: this.#leader(), attemptMs: ATTEMPT_MS, writes: true };
+      const { payload, mayBeDone } = await this.#call(call);
+      const result = decodeProposeAnswer(payload);
+      if ('ok' in result) {
+        if (result.ok) this.#seen({ revision: result.revisions.at(-1) ?? 0 });
+        return result;
+      }
+      // The log's clock is far from ours. A first attempt was certainly not applied; what came before a repeated one is open.
+      memory.ahead = result.expired - now();
+      if (mayBeDone) throw new OutcomeUnknownError('the write may have happened');
+      if (tries > 1) throw new UnavailableError('the clock of the shard moves');
+    }
   }
 
   watch(request: WatchRequest, signal: AbortSignal): Promise<WatchStream> {
@@ -124,17 +134,22 @@ export class Client implements Keyspace {
   async work(limit: number) {
     const body = new Writer(8).varint(limit).finish();
     const first = this.#leader();
-    return decodeWorkAnswer(await this.#call({ operation: 'work', body, first, attemptMs: ATTEMPT_MS, writes: false }));
+    const call = { operation: 'work', body, first, attemptMs: ATTEMPT_MS, writes: false };
+    return decodeWorkAnswer((await this.#call(call)).payload);
   }
 
-  #read(operation: string, encode: (fresh: Consistency) => Uint8Array, consistency: Consistency): Promise<Uint8Array> {
+  async #read(
+    operation: string,
+    encode: (fresh: Consistency) => Uint8Array,
+    consistency: Consistency,
+  ): Promise<Uint8Array> {
     const relaxed = consistency.type === 'any';
     const { seen } = this.#route.memory;
     const body = encode(relaxed && seen > 0 ? { type: 'notOlderThan', revision: seen } : consistency);
     const first = relaxed ? this.#nearest() : this.#leader();
     const waits = consistency.type === 'notOlderThan' || consistency.type === 'exact' || relaxed;
     const attemptMs = waits ? WAITING_ATTEMPT_MS : ATTEMPT_MS;
-    return this.#call({ operation, body, first, attemptMs, writes: false });
+    return (await this.#call({ operation, body, first, attemptMs, writes: false })).payload;
   }
 
   #leader(): number {
@@ -152,13 +167,14 @@ export class Client implements Keyspace {
     return result;
   }
 
-  async #call(call: Call): Promise<Uint8Array> {
+  /** The payload of the answer, and whether an earlier attempt may have had an effect. */
+  async #call(call: Call): Promise<{ payload: Uint8Array; mayBeDone: boolean }> {
     const { now } = this.#surroundings;
     const deadline = now() + DEADLINE_MS;
     const progress: Progress = { target: call.first, suspect: 0, mayBeDone: false, failures: 0 };
     for (;;) {
       const answer = await this.#attempt(call, progress, deadline - now());
-      if (answer?.status === 'ok') return answer.payload;
+      if (answer?.status === 'ok') return { payload: answer.payload, mayBeDone: progress.mayBeDone };
       if (answer !== undefined) throwFinal(answer, progress);
       if (now() >= deadline) break;
       const before = progress.target;

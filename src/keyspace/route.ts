@@ -9,6 +9,8 @@ interface ShardMemory {
   leader: number;
   /** Highest revision that this isolate has been answered with: later reads of any replica do not go below it. */
   seen: Revision;
+  /** ms by which the log's time is ahead of this isolate's clock, where that was found to matter. */
+  ahead: number;
   /** Replicas that could not be reached, with the time in ms until which they are asked last. */
   avoid: Map<number, number>;
 }
@@ -40,7 +42,7 @@ const JOIN_MS = 2_000;
 /** Route to a tenant's shard whose first members the configuration lists. */
 export function routeTo(env: Bindings, tenant: string, shard: string, members: readonly number[]): Route {
   const key = `${tenant}/${shard}`;
-  const memory = shards.get(key) ?? { leader: 0, seen: 0, avoid: new Map() };
+  const memory = shards.get(key) ?? { leader: 0, seen: 0, ahead: 0, avoid: new Map() };
   shards.set(key, memory);
   const link = (id: number) => linkTo(env, tenant, shard, id);
   return {

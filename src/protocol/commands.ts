@@ -3,15 +3,20 @@
  *
  *     level u8 | kind u8 | time f64 (ms, stamped by the leader, never falls) | payload
  *
- * The payload of a batch is made by the Worker and carried through unchanged. `level` is the version of the format.
+ * The payload of a batch is made by the Worker and carried through unchanged. `level` is the version of the format:
+ * before 2 the ids of proposals told no time, and are ignored.
  */
 import type { Batch, Condition, Operation, Revision, WorkItem } from '../keyspace/types.ts';
 import { Reader, Writer } from './bytes.ts';
 import { encodeBody } from './records.ts';
 
-export const COMMAND_LEVEL = 1;
-/** Random bytes naming one proposal, so that a repeated one commits once. */
+export const COMMAND_LEVEL = 2;
+/** Bytes that name one proposal, so that a repeated one commits once: its stamp in seconds (u32), then random ones. */
 export const PROPOSAL_ID_LENGTH = 12;
+/** Log time in ms after its stamp for which a proposal's outcome is remembered; later it is refused. */
+export const PROPOSAL_WINDOW_MS = 300_000;
+/** How far ahead of log time a stamp may be. */
+export const PROPOSAL_AHEAD_MS = 60_000;
 const ENTRY_HEADER = 10;
 
 export const KIND = { batch: 1, expire: 2, compact: 3 } as const;
@@ -25,7 +30,7 @@ export type AppliedOperation =
 export interface BatchCommand {
   kind: 'batch';
   time: number;
-  /** Latin-1 text of the id's bytes. */
+  /** Latin-1 text of the id's bytes; empty: not to be remembered. */
   proposal: string;
   policyRevision: Revision | undefined;
   conditions: Condition[];
@@ -53,6 +58,21 @@ const CONDITIONS = ['absent', 'exists', 'revision', 'field'] as const;
 const OPERATIONS = ['put', 'delete', 'done'] as const;
 /** The control loops that work may be for, by their number on the wire. */
 export const LOOPS = ['namespace', 'garbage-collector', 'clusterrole-aggregation', 'customresourcedefinition'] as const;
+
+/** The id of a proposal made at a time in ms; `random` has 8 bytes. */
+export function proposalId(time: number, random: Uint8Array): Uint8Array {
+  const id = new Uint8Array(PROPOSAL_ID_LENGTH);
+  new DataView(id.buffer).setUint32(0, Math.floor(time / 1000));
+  id.set(random, 4);
+  return id;
+}
+
+/** When an id was made, in ms, rounded down to a second; `id` as in {@link BatchCommand}. */
+export function stampOf(id: string): number {
+  let seconds = 0;
+  for (let i = 0; i < 4; i++) seconds = seconds * 256 + id.charCodeAt(i);
+  return seconds * 1000;
+}
 
 /** Encodes a proposal as the Worker sends it; `id` has {@link PROPOSAL_ID_LENGTH} bytes. */
 export function encodeProposal(id: Uint8Array, batch: Batch, policyRevision: Revision | undefined): Uint8Array {
@@ -95,7 +115,7 @@ export function decodeCommand(entry: Uint8Array): Command {
   if (level > COMMAND_LEVEL) throw new RangeError(`log entry has format level ${level}`);
   const kind = reader.u8();
   const time = reader.f64();
-  if (kind === KIND.batch) return readBatch(reader, time);
+  if (kind === KIND.batch) return readBatch(reader, level, time);
   if (kind === KIND.compact) return { kind: 'compact', time, revision: reader.f64(), logFloor: reader.f64() };
   if (kind !== KIND.expire) throw new RangeError(`log entry has unknown kind ${kind}`);
   const items = list(reader, () => ({ key: reader.string(), revision: reader.f64() }));
@@ -104,12 +124,13 @@ export function decodeCommand(entry: Uint8Array): Command {
 
 /** The keys that a proposal's payload writes or deletes, without decoding values. */
 export function proposalKeys(payload: Uint8Array): string[] {
-  const { operations } = readBatch(new Reader(payload), 0);
+  const { operations } = readBatch(new Reader(payload), COMMAND_LEVEL, 0);
   return operations.flatMap((operation) => (operation.type === 'done' ? [] : [operation.key]));
 }
 
-function readBatch(reader: Reader, time: number): BatchCommand {
-  const proposal = String.fromCharCode(...reader.raw(PROPOSAL_ID_LENGTH));
+function readBatch(reader: Reader, level: number, time: number): BatchCommand {
+  const id = reader.raw(PROPOSAL_ID_LENGTH);
+  const proposal = level < 2 ? '' : String.fromCharCode(...id);
   const policyRevision = reader.f64();
   return {
     kind: 'batch',

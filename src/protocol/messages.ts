@@ -184,19 +184,26 @@ export function decodeListAnswer(payload: Uint8Array): ListPage {
   return remaining === 0 ? page : { ...page, remaining: remaining - 1 };
 }
 
-const OUTCOMES = ['done', 'failed', 'policyMoved'] as const;
+const OUTCOMES = ['done', 'failed', 'policyMoved', 'expired'] as const;
 
 /** What became of a proposal, with records in stored form. */
 export type ProposalOutcome =
   | { type: 'done'; revisions: Revision[]; previous: (Uint8Array | undefined)[] }
   | { type: 'failed'; failed: number; current: Uint8Array | undefined }
-  | { type: 'policyMoved' };
+  | { type: 'policyMoved' }
+  | { type: 'expired'; time: number };
+
+/** The proposal's id is too old (or too far ahead of log time, which is `expired`) to tell whether it was applied before. */
+export interface ExpiredProposal {
+  expired: number;
+}
 
 /** Encodes the answer to a proposal. */
 export function encodeProposeAnswer(leader: number, policy: Revision, outcome: ProposalOutcome): Uint8Array {
   const records = outcome.type === 'done' ? outcome.previous : outcome.type === 'failed' ? [outcome.current] : [];
   const writer = answerWriter(leader, sizeOf(records)).u8(OUTCOMES.indexOf(outcome.type)).f64(policy);
   if (outcome.type === 'failed') writer.varint(outcome.failed);
+  if (outcome.type === 'expired') writer.f64(outcome.time);
   if (outcome.type === 'done')
     for (const revision of [outcome.revisions.length, ...outcome.revisions]) writer.f64(revision);
   for (const record of records) writeOptional(writer, record);
@@ -204,12 +211,13 @@ export function encodeProposeAnswer(leader: number, policy: Revision, outcome: P
 }
 
 /** Decodes the answer to a proposal. */
-export function decodeProposeAnswer(payload: Uint8Array): ProposeResult {
+export function decodeProposeAnswer(payload: Uint8Array): ProposeResult | ExpiredProposal {
   const reader = new Reader(payload);
   const type = OUTCOMES[reader.u8()];
   const policyRevision = reader.f64();
   if (type === 'policyMoved') return { ok: false, policyMoved: true, policyRevision };
   if (type === 'failed') return { ok: false, failed: reader.varint(), current: readOptional(reader), policyRevision };
+  if (type === 'expired') return { expired: reader.f64() };
   if (type === undefined) throw new RangeError('unknown outcome');
   const revisions = Array.from({ length: reader.f64() }, () => reader.f64());
   return { ok: true, revisions, previous: revisions.map(() => readOptional(reader)), policyRevision };

@@ -9,7 +9,7 @@ import {
   TooLargeError,
   UnavailableError,
 } from '../../src/keyspace/types.ts';
-import { PROPOSAL_ID_LENGTH } from '../../src/protocol/commands.ts';
+import { PROPOSAL_ID_LENGTH, stampOf } from '../../src/protocol/commands.ts';
 import { encodeFailure, encodeGetAnswer, encodeProposeAnswer } from '../../src/protocol/messages.ts';
 
 type Reply = (operation: string, body: Uint8Array) => Uint8Array | Promise<Uint8Array>;
@@ -19,7 +19,7 @@ function clientOf(replicas: Record<number, Reply>) {
   const calls: string[] = [];
   const bodies: Uint8Array[] = [];
   let now = 0;
-  const memory = { leader: 0, seen: 0, avoid: new Map<number, number>() };
+  const memory = { leader: 0, seen: 0, ahead: 0, avoid: new Map<number, number>() };
   const route: Route = {
     members: [1, 2, 3],
     memory,
@@ -78,6 +78,22 @@ describe('keyspace client', () => {
     const ids = bodies.map((body) => String(body.subarray(0, PROPOSAL_ID_LENGTH)));
     expect(new Set(ids.slice(0, 3)).size).toBe(1);
     expect(ids.at(-1)).not.toBe(ids[0]);
+  });
+
+  it('takes the time of the log when its own clock is far off, and says so when an attempt may have counted', async () => {
+    const time = 9_000_000;
+    const expired: Reply = () => encodeProposeAnswer(1, 3, { type: 'expired', time });
+    let asked = 0;
+    const late: Reply = (...call) => (asked++ === 0 ? expired : done)(...call);
+    const { client, bodies } = clientOf({ 1: late, 2: down, 3: down });
+    expect(await client.propose(batch)).toMatchObject({ ok: true });
+    const stamps = bodies.map((body) => stampOf(String.fromCharCode(...body.subarray(0, PROPOSAL_ID_LENGTH))));
+    expect(stamps[0]).toBeLessThan(time);
+    expect(stamps[1]).toBe(time);
+    const lost = clientOf({ 1: down, 2: expired, 3: expired });
+    await expect(lost.client.propose(batch)).rejects.toThrow(OutcomeUnknownError);
+    const moving = clientOf({ 1: expired, 2: expired, 3: expired });
+    await expect(moving.client.propose(batch)).rejects.toThrow(UnavailableError);
   });
 
   it('makes replicas of empty objects and asks again', async () => {

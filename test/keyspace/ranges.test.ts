@@ -32,7 +32,16 @@ describe('RangeCache', () => {
           if (each.type === 'write') {
             const { key, deleted, size } = each;
             const record = new Uint8Array(deleted ? 0 : size);
-            const version = { revision: ++revision, key, previous: 0, deleted, expires: 0, proposal: '', record };
+            const version = {
+              revision: ++revision,
+              key,
+              previous: 0,
+              deleted,
+              expires: 0,
+              proposal: '',
+              made: 0,
+              record,
+            };
             if (deleted) live.delete(key);
             else live.set(key, version);
             cache.apply(version);
@@ -56,7 +65,16 @@ describe('RangeCache', () => {
   it('remembers complete scans only, up to its size', () => {
     const cache = new RangeCache(1000);
     const version = (key: string, size: number): Version => {
-      return { revision: 1, key, previous: 0, deleted: false, expires: 0, proposal: '', record: new Uint8Array(size) };
+      return {
+        revision: 1,
+        key,
+        previous: 0,
+        deleted: false,
+        expires: 0,
+        proposal: '',
+        made: 0,
+        record: new Uint8Array(size),
+      };
     };
     const range = { from: '/a/', end: '/a0' };
     for (const _ of cache.remember(range, [version('/a/1', 10), version('/a/2', 10)])) break;

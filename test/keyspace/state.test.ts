@@ -5,7 +5,7 @@ import { StateMachine } from '../../durable-objects/keyspace/state.ts';
 import { rangeOf, type Storage } from '../../durable-objects/keyspace/storage.ts';
 import { SqlStorage } from '../../durable-objects/replica/sql-storage.ts';
 import type { Batch, Condition } from '../../src/keyspace/types.ts';
-import { encodeCompact, encodeEntry, encodeProposal, KIND, PROPOSAL_ID_LENGTH } from '../../src/protocol/commands.ts';
+import { encodeCompact, encodeEntry, encodeProposal, KIND, proposalId } from '../../src/protocol/commands.ts';
 import { decodeRecord } from '../../src/protocol/records.ts';
 import { MapStorage } from '../support/map-storage.ts';
 import { memorySql } from '../support/sqlite.ts';
@@ -86,11 +86,12 @@ class Subject {
   }
 
   propose(batch: Batch, times = 1) {
-    const id = new Uint8Array(PROPOSAL_ID_LENGTH).fill(++this.#proposals % 251);
-    id[0] = this.#proposals >> 8;
+    const random = new Uint8Array(8);
+    new DataView(random.buffer).setUint32(0, ++this.#proposals);
+    const id = proposalId(this.index, random);
     const entry = encodeEntry(KIND.batch, this.index, encodeProposal(id, batch, undefined));
     const outcomes = Array.from({ length: times }, () => this.state.apply(++this.index, entry));
-    if (outcomes[0]?.type === 'done') for (const outcome of outcomes) expect(outcome).toEqual(outcomes[0]);
+    for (const outcome of outcomes) expect(outcome).toEqual(outcomes[0]);
     return outcomes[0]!;
   }
 
@@ -127,10 +128,7 @@ function run(naive: Naive, subject: Subject, step: Step): void {
     if (step.if === 'absent') conditions.push({ type: 'absent', key: step.key });
     if (step.if === 'same') conditions.push({ type: 'revision', key: step.key, revision: current?.mod ?? 0 });
     const holds = step.if === 'any' || (step.if === 'absent') === (current === undefined);
-    const outcome = subject.propose(
-      { conditions, operations: [put(step.key, step.value)] },
-      step.repeat && holds ? 2 : 1,
-    );
+    const outcome = subject.propose({ conditions, operations: [put(step.key, step.value)] }, step.repeat ? 2 : 1);
     expect(outcome.type).toBe(holds ? 'done' : 'failed');
     if (holds) naive.put(step.key, step.value);
   }

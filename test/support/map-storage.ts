@@ -1,3 +1,4 @@
+import type { Answered } from '../../durable-objects/keyspace/outcomes.ts';
 import {
   type Changes,
   type Expiry,
@@ -17,6 +18,7 @@ export class MapStorage implements Storage {
   readonly #terms = new Map<string, Set<string>>();
   readonly #expiries = new Map<string, Expiry>();
   readonly #work = new Map<number, WorkRow>();
+  readonly #answers = new Map<string, Answered>();
   #keys: string[] | undefined;
   #swept = 0;
 
@@ -78,14 +80,18 @@ export class MapStorage implements Storage {
     return [...this.#work.values()].slice(0, limit);
   }
 
-  *proposals(after: number): Iterable<[string, number]> {
-    for (const { revision, proposal } of this.#versions.values())
-      if (revision > after && proposal !== '') yield [proposal, revision];
+  answers(): Iterable<Answered> {
+    return this.#answers.values();
   }
 
   write(changes: Changes): void {
     this.#scalars = { ...changes.scalars };
-    for (const version of changes.versions) this.#versions.set(version.revision, version);
+    for (const version of changes.versions) {
+      const { revision: first, proposal: id, made } = version;
+      this.#versions.set(first, version);
+      if (made > 0) this.#answers.set(id, { id, answer: { type: 'done', first, made } });
+    }
+    for (const answered of changes.answers) this.#answers.set(answered.id, answered);
     for (const [key, version] of changes.live) {
       if (version.deleted || !this.#live.has(key)) this.#keys = undefined;
       if (version.deleted) this.#live.delete(key);
@@ -107,7 +113,7 @@ export class MapStorage implements Storage {
     for (const id of changes.done) this.#work.delete(id);
   }
 
-  sweep(compacted: number): void {
+  sweep({ compacted }: Scalars): void {
     for (; this.#swept < compacted; this.#swept++) {
       const version = this.#versions.get(this.#swept + 1);
       if (version === undefined) continue;

@@ -15,6 +15,7 @@ import {
   type Revision,
   type StoredRecord,
   TooLargeError,
+  UnavailableError,
   type WatchEvent,
   type WatchRequest,
   type WatchStream,
@@ -25,7 +26,7 @@ import {
   encodeExpire,
   encodeProposal,
   KIND,
-  PROPOSAL_ID_LENGTH,
+  proposalId,
 } from '../../src/protocol/commands.ts';
 import { decodeRecord } from '../../src/protocol/records.ts';
 import { decodeFrame } from '../../src/protocol/watch.ts';
@@ -95,6 +96,7 @@ class Memory implements MemoryKeyspace {
     const payload = encodeProposal(this.#newId(), batch, policyRevision);
     const outcome = this.#apply(KIND.batch, payload)!;
     const { policyRevision: policy } = this.#revisions();
+    if (outcome.type === 'expired') throw new UnavailableError('the id of the proposal is not of this time');
     if (outcome.type === 'policyMoved') return { ok: false, policyMoved: true, policyRevision: policy };
     if (outcome.type === 'failed') {
       return { ok: false, failed: outcome.failed, current: plain(outcome.current), policyRevision: policy };
@@ -154,9 +156,9 @@ class Memory implements MemoryKeyspace {
   }
 
   #newId(): Uint8Array {
-    const id = new Uint8Array(PROPOSAL_ID_LENGTH);
-    new DataView(id.buffer).setFloat64(0, ++this.#lastId);
-    return id;
+    const random = new Uint8Array(8);
+    new DataView(random.buffer).setFloat64(0, ++this.#lastId);
+    return proposalId(this.#now, random);
   }
 
   #revisions() {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { migrate, type Sql } from '../../durable-objects/replica/sql.ts';
 
@@ -13,6 +13,13 @@ export function memorySql(): Sql {
       return { raw: () => rows as unknown[][] };
     },
   };
-  migrate(sql, [readFileSync(`${import.meta.dirname}/../../migrations/0001_replica.sql`, 'utf8')]);
+  migrate(sql, migrations());
   return sql;
+}
+
+/** The texts of all migrations, in order. */
+export function migrations(): string[] {
+  const folder = `${import.meta.dirname}/../../migrations`;
+  const files = readdirSync(folder).sort();
+  return files.map((file) => readFileSync(`${folder}/${file}`, 'utf8'));
 }
