@@ -1,9 +1,10 @@
 import { DurableObject } from 'cloudflare:workers';
 import first from '../migrations/0001_replica.sql';
 import second from '../migrations/0002_answers.sql';
-import type { Bindings } from '../src/config.ts';
+import { type Bindings, parseConfig } from '../src/config.ts';
 import { linkTo, parseReplicaUrl, type ReplicaCalls, replicaName } from '../src/protocol/address.ts';
 import { answerWriter, encodeFailure, type JoinRequest } from '../src/protocol/messages.ts';
+import { RETENTION } from './keyspace/retention.ts';
 import { Driver } from './replica/driver.ts';
 import { OPERATIONS } from './replica/operations.ts';
 import { RaftLog } from './replica/raft-log.ts';
@@ -33,6 +34,7 @@ interface Running {
  */
 export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
   readonly #sockets: WatchSockets;
+  readonly #startedAt = Date.now();
   #running: Running | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
@@ -66,6 +68,7 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
     const { driver, transport } = this.#running;
     const peer = query === undefined ? 0 : Number(query.slice(query.indexOf('=') + 1));
     if (name === 'raft') return transport.serve(peer, body);
+    if (name === 'status') return this.#status(this.#running);
     try {
       const serve = OPERATIONS.get(name!);
       if (serve === undefined) throw new Refusal('malformed');
@@ -94,6 +97,16 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
     await this.#running?.driver.wake().catch(() => undefined);
   }
 
+  /** JSON: the driver's status, since when this object is in memory, and what keeps it there: all 0 when quiet. */
+  #status({ driver, transport }: Running): Uint8Array {
+    const armed = this.#timerAt < Number.POSITIVE_INFINITY ? 1 : 0;
+    const pending = { timers: armed + this.#sockets.timers, calls: transport.calls + (this.#poking ? 1 : 0) };
+    const status = { ...driver.status(), startedAt: this.#startedAt, pending };
+    return answerWriter(driver.leader)
+      .raw(new TextEncoder().encode(JSON.stringify(status)))
+      .finish();
+  }
+
   #join({ tenant, shard, id, members }: JoinRequest): Uint8Array {
     if (this.ctx.id.name !== replicaName(tenant, shard, id) || !members.includes(id))
       return encodeFailure('malformed', 0);
@@ -116,7 +129,8 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
     const { sql } = this.ctx.storage;
     this.ctx.storage.transactionSync(() => migrate(sql, MIGRATIONS));
     const log = new RaftLog(sql, members);
-    const driver = new Driver(this.#host(identity.id), log, new SqlStorage(sql), this.#sockets);
+    const limits = { ...RETENTION, ms: parseConfig(this.env.GUNWALE_CONFIG).compactionIntervalSeconds * 1000 };
+    const driver = new Driver(this.#host(identity.id), log, new SqlStorage(sql), this.#sockets, limits);
     const transport = new Transport({
       post: (peer, frame, timeoutMs) =>
         linkTo(this.env, identity.tenant, identity.shard, peer).call(`raft?from=${identity.id}`, frame, timeoutMs),

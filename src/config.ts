@@ -3,6 +3,8 @@ import * as v from 'valibot';
 /** A service account signing key: a private JWK and its key id; the first in the list signs, all verify. */
 const signingKey = v.object({ kid: v.string(), privateJwk: v.record(v.string(), v.unknown()) });
 
+const positive = v.pipe(v.number(), v.integer(), v.minValue(1));
+
 const schema = v.object({
   tenant: v.object({
     /** Permanent id; part of every storage name. */
@@ -24,6 +26,10 @@ const schema = v.object({
   securePort: v.optional(v.number(), 6443),
   /** Which controller-manager loops run: the server's own are always on. */
   controlLoops: v.optional(v.union([v.picklist(['all', 'none']), v.array(v.string())]), 'all'),
+  /** How long events are kept. */
+  eventTTLSeconds: v.optional(positive, 3600),
+  /** How long a shard keeps history for watches to resume and pages to stay consistent. */
+  compactionIntervalSeconds: v.optional(positive, 300),
 });
 
 export type Config = v.InferOutput<typeof schema>;

@@ -19,6 +19,13 @@ const FEED_VERSIONS = 20_000;
 /** Where a watcher stands: reading the state of `revision` (keys above `after` are missing), or events above `revision`. */
 export type Cursor = { phase: 'state'; revision: Revision; after: string } | { phase: 'events'; revision: Revision };
 
+/** What of a watcher outlives a sleep. */
+export interface WatcherState {
+  id: string;
+  cursor: Cursor;
+  credit: number;
+}
+
 interface Group {
   prefix: string;
   range: Range;
@@ -162,13 +169,22 @@ export class Hub {
   }
 
   /** Where each watcher stands, to be kept while the replica sleeps. */
-  cursors(): { id: string; cursor: Cursor; credit: number }[] {
+  cursors(): WatcherState[] {
     this.#release();
-    const revision = this.#state.scalars.revision;
-    return [...this.#watchers.values()].map((watcher) => {
-      const { id, credit, cursor, group } = watcher;
-      return { id, credit, cursor: group.live.has(watcher) ? { phase: 'events', revision } : cursor };
-    });
+    return Array.from(this.#watchers.values(), (watcher) => this.#stateOf(watcher));
+  }
+
+  /** Where one watcher stands; undefined when it is not open. */
+  cursor(id: string): WatcherState | undefined {
+    this.#release();
+    const watcher = this.#watchers.get(id);
+    return watcher && this.#stateOf(watcher);
+  }
+
+  #stateOf(watcher: Watcher): WatcherState {
+    const { id, credit, cursor, group } = watcher;
+    const { revision } = this.#state.scalars;
+    return { id, credit, cursor: group.live.has(watcher) ? { phase: 'events', revision } : cursor };
   }
 
   #deliver(group: Group, before: Revision, through: Revision, events: readonly Uint8Array[]): void {

@@ -4,7 +4,7 @@
  */
 import type { Consistency, Revision } from '../../src/keyspace/types.ts';
 import { decodeCommand, encodeCompact, encodeEntry, encodeExpire, KIND } from '../../src/protocol/commands.ts';
-import { Retention } from '../keyspace/retention.ts';
+import { Retention, type RetentionLimits } from '../keyspace/retention.ts';
 import { type Outcome, StateMachine } from '../keyspace/state.ts';
 import type { Storage } from '../keyspace/storage.ts';
 import { Hub, type HubSink } from '../keyspace/watch.ts';
@@ -49,6 +49,8 @@ const HOUSEKEEPING_MS = 5_000;
 const FUTURE_WAIT_MS = 3_000;
 /** How often a replica that knows no leader starts an election because it is asked something. */
 const CAMPAIGN_MS = 200;
+/** How much longer each further replica of a group waits with that, so that those woken together do not compete. */
+const CAMPAIGN_STEP_MS = 40;
 /** How long an operation waits for an election. */
 const LEADER_WAIT_MS = 600;
 const MAX_PROPOSALS = 4_096;
@@ -74,29 +76,36 @@ export class Driver {
   readonly #waits = new RevisionWaits();
   /** Whose turn it is to change a record. */
   readonly #turns = new Turns();
-  readonly #retention = new Retention();
+  readonly #retention: Retention;
   readonly #proposals = new Map<number, Proposal>();
   #leaderWaits: { resolve: () => void; deadline: number }[] = [];
   #running = Promise.resolve();
   #busy = false;
+  #asleep = false;
   #soon = false;
   /** Whether a leader's own commit has shown how far this replica had answered before it was restarted. */
   #current = false;
   #activeAt: number;
   #leaderlessSince: number | undefined;
   #triedRestAt = Number.NEGATIVE_INFINITY;
-  #campaignAt = Number.NEGATIVE_INFINITY;
+  #campaignedAt = Number.NEGATIVE_INFINITY;
+  /** When to start the election that somebody waits for. */
+  #campaignAt: number | undefined;
   #flushAt: number | undefined;
   #housekeepingAt: number;
   #askedExpiry = 0;
 
-  constructor(host: Host, log: RaftLog, storage: Storage, sink: HubSink) {
+  /** `limits`: how much history is kept, see {@link Retention}. */
+  constructor(host: Host, log: RaftLog, storage: Storage, sink: HubSink, limits?: RetentionLimits) {
     const now = host.now();
     this.#host = host;
     this.#log = log;
     this.state = new StateMachine(storage);
     this.hub = new Hub(this.state, sink);
-    const { applied } = this.state.scalars;
+    const { applied, revision, compacted, time } = this.state.scalars;
+    this.#retention = new Retention(limits);
+    // When the history on disk was made is not known any more, only that it was by then.
+    if (revision > compacted) this.#retention.note(time, revision, 0);
     this.#node = new RawNode({ id: host.id, storage: log, applied, random: () => host.random(), now });
     this.#reads = new Reads(this.#node);
     this.#activeAt = now;
@@ -112,8 +121,14 @@ export class Driver {
     return this.#node.isLeader;
   }
 
+  /** Whether no timer runs: until the next input nothing changes, and the replica may be evicted. */
+  get asleep(): boolean {
+    return this.#asleep;
+  }
+
   status() {
-    return { ...this.#node.status(), scalars: this.state.scalars, watchers: this.hub.size };
+    const firstIndex = this.#log.firstIndex();
+    return { ...this.#node.status(), firstIndex, scalars: this.state.scalars, watchers: this.hub.size };
   }
 
   /** Takes in messages of a peer; resolves when what they caused is written and its answers are with the host. */
@@ -141,6 +156,7 @@ export class Driver {
     if (now >= this.#housekeepingAt || this.#expiryDue(now)) this.housekeeping();
     if (now >= this.#quietAt()) this.#rest(now);
     this.#checkLeader(now);
+    this.#campaignIfDue(now);
     this.turn();
   }
 
@@ -300,7 +316,12 @@ export class Driver {
     this.#current ||= this.#node.leader !== 0 && this.#log.term(this.#node.commit) === this.#node.term;
     this.#reads.settle(ready.readStates, ready.droppedReads, this.state.scalars.applied);
     if (!this.#node.isLeader) this.#turns.releaseAll();
-    if (this.#node.leader !== 0) for (const { resolve } of this.#leaderWaits.splice(0)) resolve();
+    if (this.#node.leader !== 0) this.#leaderFound();
+  }
+
+  #leaderFound(): void {
+    this.#campaignAt = undefined;
+    for (const { resolve } of this.#leaderWaits.splice(0)) resolve();
   }
 
   #apply(entries: readonly Entry[]): void {
@@ -342,20 +363,26 @@ export class Driver {
   async #findLeader(suspect: number): Promise<void> {
     const node = this.#node;
     const now = this.#host.now();
-    const orphaned = node.leader === 0 || (node.isQuiescent && node.leader === suspect && !node.isLeader);
-    if (!orphaned) return;
+    const lost = node.isQuiescent && node.leader === suspect && !node.isLeader;
+    if (node.leader !== 0 && !lost) return;
     this.#activeAt = now;
-    const first = Math.min(...node.status().membership.voters);
-    if ((node.id === first || node.leader === suspect) && now - this.#campaignAt >= CAMPAIGN_MS) {
-      this.#campaignAt = now;
-      node.campaign(now);
-      this.#turnSoon();
-    }
+    const rank = node.status().membership.voters.filter((id) => id < node.id && id !== suspect).length;
+    const at = Math.max(now + (lost ? 0 : rank * CAMPAIGN_STEP_MS), this.#campaignedAt + CAMPAIGN_MS);
+    this.#campaignAt = Math.min(at, this.#campaignAt ?? at);
+    this.#campaignIfDue(now);
     const wait = new Promise<void>((resolve) => {
       this.#leaderWaits.push({ resolve, deadline: now + LEADER_WAIT_MS });
     });
     this.#arm();
     await wait;
+  }
+
+  #campaignIfDue(now: number): void {
+    if (this.#campaignAt === undefined || now < this.#campaignAt) return;
+    this.#campaignAt = undefined;
+    this.#campaignedAt = now;
+    this.#node.campaign(now);
+    this.#turnSoon();
   }
 
   #logTime(): number {
@@ -405,6 +432,7 @@ export class Driver {
       this.#waits.deadline,
       this.#turns.deadline,
       this.#leaderWaits[0]?.deadline,
+      this.#campaignAt,
     ];
     const awake = !this.#node.isQuiescent;
     if (this.#node.isLeader && awake) {
@@ -414,6 +442,7 @@ export class Driver {
     }
     const next = deadlines.reduce<number | undefined>(earliest, undefined);
     this.#host.setTimer(next);
+    this.#asleep = next === undefined;
     if (next === undefined) this.#host.sleep(this.#alarm());
   }
 

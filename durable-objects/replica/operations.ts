@@ -1,6 +1,5 @@
 import { Reader } from '../../src/protocol/bytes.ts';
 import {
-  answerWriter,
   decodeGet,
   decodeList,
   encodeGetAnswer,
@@ -55,13 +54,6 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
     async (driver, body, suspect) => {
       await driver.readable({ type: 'linearizable' }, suspect);
       return encodeWorkAnswer(driver.leader, driver.state.work(new Reader(body).varint()));
-    },
-  ],
-  [
-    'status',
-    async (driver) => {
-      const text = new TextEncoder().encode(JSON.stringify(driver.status()));
-      return answerWriter(driver.leader).raw(text).finish();
     },
   ],
 ]);

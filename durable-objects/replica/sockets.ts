@@ -9,7 +9,7 @@ import {
   WATCH_WINDOW,
   type WatchSpec,
 } from '../../src/protocol/watch.ts';
-import type { Cursor, Hub, HubSink } from '../keyspace/watch.ts';
+import type { Cursor, Hub, HubSink, WatcherState } from '../keyspace/watch.ts';
 import type { Driver } from './driver.ts';
 import { Refusal } from './refusal.ts';
 import { blob, firstRow, type Sql } from './sql.ts';
@@ -38,10 +38,16 @@ export class WatchSockets implements HubSink {
   readonly #specs = new Map<string, Uint8Array>();
   #driver: Driver | undefined;
   #pumpAt = 0;
+  #pumps = 0;
 
   constructor(ctx: DurableObjectState) {
     this.#ctx = ctx;
     this.#sql = ctx.storage.sql;
+  }
+
+  /** Timers that run for the hub. */
+  get timers(): number {
+    return this.#pumps;
   }
 
   /** Binds the driver and takes up the sockets that outlived a sleep. */
@@ -61,17 +67,22 @@ export class WatchSockets implements HubSink {
     return new Response(null, { status: 101, webSocket: client });
   }
 
-  /** The first message of a socket is its spec, the others are control messages. */
+  /**
+   * The first message of a socket is its spec, the others are control messages. A replica that sleeps already is not told
+   * to keep its cursors again before it is evicted, so what moved is kept at once.
+   */
   async message(socket: WebSocket, data: ArrayBuffer | string): Promise<void> {
-    if (typeof data === 'string' || this.#driver === undefined) return;
+    const driver = this.#driver;
+    if (typeof data === 'string' || driver === undefined) return;
     const id = this.#ids.get(socket);
-    if (id === undefined) {
-      await this.#open(this.#driver, socket, new Uint8Array(data));
-      return;
+    if (id === undefined) await this.#open(driver, socket, new Uint8Array(data));
+    else {
+      const control = decodeControl(new Uint8Array(data));
+      if (control.type === 'credit') driver.hub.credit(id, control.bytes);
+      else driver.hub.progress(id);
     }
-    const control = decodeControl(new Uint8Array(data));
-    if (control.type === 'credit') this.#driver.hub.credit(id, control.bytes);
-    else this.#driver.hub.progress(id);
+    const moved = this.#ids.get(socket);
+    if (moved !== undefined && driver.asleep) this.#save(moved);
   }
 
   /** Forgets a socket that is gone. */
@@ -97,16 +108,30 @@ export class WatchSockets implements HubSink {
   wake(): void {
     const now = Date.now();
     this.#pumpAt = Math.max(now, this.#pumpAt + FRAME_MS);
-    setTimeout(() => this.#driver?.hub.pump(), this.#pumpAt - now);
+    this.#pumps++;
+    setTimeout(() => this.#pump(), this.#pumpAt - now);
   }
 
   /** Keeps every cursor, so that the watches go on after a sleep. */
   save(): void {
-    for (const { id, cursor, credit } of this.#driver?.hub.cursors() ?? []) {
-      const spec = this.#specs.get(id);
-      const attached = spec !== undefined && spec.length <= MAX_ATTACHED_SPEC ? { spec } : {};
-      this.#sockets.get(id)?.serializeAttachment({ id, cursor, credit, ...attached } satisfies Attachment);
-    }
+    for (const watcher of this.#driver?.hub.cursors() ?? []) this.#attach(watcher);
+  }
+
+  #save(id: string): void {
+    const watcher = this.#driver?.hub.cursor(id);
+    if (watcher !== undefined) this.#attach(watcher);
+  }
+
+  #attach({ id, cursor, credit }: WatcherState): void {
+    const spec = this.#specs.get(id);
+    const attached = spec !== undefined && spec.length <= MAX_ATTACHED_SPEC ? { spec } : {};
+    this.#sockets.get(id)?.serializeAttachment({ id, cursor, credit, ...attached } satisfies Attachment);
+  }
+
+  #pump(): void {
+    this.#pumps--;
+    this.#driver?.hub.pump();
+    if (this.#driver?.asleep) this.save();
   }
 
   /** Ends every watch so that its Worker goes on elsewhere. */

@@ -34,6 +34,13 @@ export class Transport {
     this.#host = host;
   }
 
+  /** Calls under way, of this replica's and of its peers'. */
+  get calls(): number {
+    let calls = 0;
+    for (const peer of this.#peers.values()) calls += peer.calls + peer.serving;
+    return calls;
+  }
+
   /** Sends messages, each to its receiver; lost ones are reported, never repeated. */
   send(messages: readonly Message[]): void {
     if (messages.length === 0) return;

@@ -76,6 +76,7 @@ export async function startCluster(options: Options, say: (line: string) => void
       launcher: process.pid,
       port: front.port,
       url,
+      sockets: socketFolder,
       kubeconfig: kubeconfigFile,
       processes: Object.fromEntries(pids),
     };
@@ -144,6 +145,8 @@ export function workerConfig(options: Options, tenant: object, replicas: number[
     advertiseAddress: options.advertiseAddress,
     securePort: options.port,
     controlLoops: options.controlLoops,
+    eventTTLSeconds: options.eventTTLSeconds,
+    compactionIntervalSeconds: options.compactionIntervalSeconds,
   });
 }
 

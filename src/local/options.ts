@@ -11,6 +11,8 @@ export interface Options {
   staticTokenFile: string | undefined;
   advertiseAddress: string;
   serviceClusterIPRange: string;
+  eventTTLSeconds: number;
+  compactionIntervalSeconds: number;
 }
 
 /** A fault that the user can mend; its message is the one sentence that is printed. */
@@ -98,6 +100,22 @@ const flags: Flag[] = [
       o.serviceClusterIPRange = text;
     },
   },
+  {
+    name: 'event-ttl',
+    value: 'DURATION',
+    help: 'how long events are kept (1h0m0s)',
+    set: (o, text) => {
+      o.eventTTLSeconds = duration('event-ttl', text);
+    },
+  },
+  {
+    name: 'etcd-compaction-interval',
+    value: 'DURATION',
+    help: 'how long history is kept for watches and pages (5m0s)',
+    set: (o, text) => {
+      o.compactionIntervalSeconds = duration('etcd-compaction-interval', text);
+    },
+  },
 ];
 
 /** Reads `--name value` and `--name=value`. Throws UsageError naming the first flag that is wrong. */
@@ -112,6 +130,8 @@ export function parseOptions(args: string[]): Options {
     staticTokenFile: undefined,
     advertiseAddress: '127.0.0.1',
     serviceClusterIPRange: '10.0.0.0/24',
+    eventTTLSeconds: 3600,
+    compactionIntervalSeconds: 300,
   };
   const rest = [...args];
   for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
@@ -137,6 +157,15 @@ function integer(name: string, text: string, min: number, max: number): number {
   if (!/^\d+$/.test(text) || n < min || n > max)
     throw new UsageError(`--${name} must be a number from ${min} to ${max}.`);
   return n;
+}
+
+/** Seconds of a duration such as `90s` or `1h30m`, as kube-apiserver's flags take it. */
+function duration(name: string, text: string): number {
+  const parts = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(text)?.slice(1).map(Number) ?? [];
+  const [hours = 0, minutes = 0, seconds = 0] = parts.map((part) => part || 0);
+  const total = (hours * 60 + minutes) * 60 + seconds;
+  if (total <= 0) throw new UsageError(`--${name} must be a duration above 0 such as 1h30m.`);
+  return total;
 }
 
 function oneOf(name: string, text: string, allowed: number[]): number {

@@ -128,9 +128,9 @@ export function recordMeta(resource: Resource, stored: KubeObject, tag: ValueTag
   };
 }
 
-/** Seconds after which a record of this resource goes by itself, if it does. */
-export function ttlOf(resource: Resource): number | undefined {
-  return resource.storage?.prefix === '/registry/events' ? EVENT_TTL : undefined;
+/** Seconds after which a record of this resource goes by itself, if it does; `eventTTL` for events. */
+export function ttlOf(resource: Resource, eventTTL = EVENT_TTL): number | undefined {
+  return resource.storage?.prefix === '/registry/events' ? eventTTL : undefined;
 }
 
 const DEPENDENTS_FINALIZERS: readonly string[] = ['foregroundDeletion', 'orphan'];

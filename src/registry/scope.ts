@@ -114,7 +114,7 @@ function encodeWithinLimit(scope: Scope, object: KubeObject) {
 
 /** The operation that stores an object in place of `old`, with the work that this makes. */
 export function putOf(scope: Scope, key: string, object: KubeObject, old: KubeObject | undefined) {
-  const ttlSeconds = ttlOf(scope.resource);
+  const ttlSeconds = ttlOf(scope.resource, scope.ctx.config?.eventTTLSeconds);
   const work = workOfPut(key, object, old);
   return {
     type: 'put',

@@ -10,12 +10,16 @@ export interface RunFile {
   port: number;
   url: string;
   kubeconfig: string;
+  /** Folder of the unix sockets. */
+  sockets: string;
   processes: Record<string, number>;
 }
 
 /** A cluster started as a user starts it, on a free port and a data folder of its own. */
 export interface StartedCluster {
   folder: string;
+  /** Uid of its tenant. */
+  tenant: string;
   child: ChildProcess;
   /** What the launcher printed so far. */
   output(): string;
@@ -47,6 +51,7 @@ export async function startLocalCluster(
   }
   return {
     folder,
+    tenant: (JSON.parse(readFileSync(join(data, 'cluster.json'), 'utf8')) as { tenant: { uid: string } }).tenant.uid,
     child,
     output: () => output,
     run: () => JSON.parse(readFileSync(join(data, 'run.json'), 'utf8')) as RunFile,
