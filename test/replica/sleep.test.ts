@@ -3,7 +3,7 @@ import { Driver, type Host } from '../../durable-objects/replica/driver.ts';
 import { RaftLog } from '../../durable-objects/replica/raft-log.ts';
 import { SqlStorage } from '../../durable-objects/replica/sql-storage.ts';
 import type { Operation } from '../../src/keyspace/types.ts';
-import { encodeProposal } from '../../src/protocol/commands.ts';
+import { encodeProposal, proposalId } from '../../src/protocol/commands.ts';
 import { memorySql } from '../support/sqlite.ts';
 
 const LIMITS = { ms: 300_000, revisions: 1_000, bytes: 1 << 20 };
@@ -68,7 +68,10 @@ class Bench {
     const meta = { labels: {}, fields: {}, terms: [], tag };
     const operation = { type: 'put', key, value: new Uint8Array(10), meta } satisfies Operation;
     const batch = { conditions: [], operations: [operation] };
-    await this.driver.propose(encodeProposal(crypto.getRandomValues(new Uint8Array(12)), batch, undefined), 0);
+    await this.driver.propose(
+      encodeProposal(proposalId(this.now, crypto.getRandomValues(new Uint8Array(8))), batch, undefined),
+      0,
+    );
   }
 }
 
