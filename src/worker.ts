@@ -1,3 +1,4 @@
+import { waitUntil } from 'cloudflare:workers';
 import { controlLoopsClass } from '../durable-objects/control-loops/index.ts';
 import { createApp } from './app.ts';
 import { bootstrap } from './bootstrap/index.ts';
@@ -37,7 +38,7 @@ function serverOf(env: Bindings): Server {
   const known = servers.get(env);
   if (known !== undefined) return known;
   const config = parseConfig(env.GUNWALE_CONFIG);
-  const keyspace = () => keyspaceClient(env, config.tenant);
+  const keyspace = () => keyspaceClient(env, config.tenant, waitUntil);
   const metrics = new Metrics(new Date());
   const deps = { config, keyspace, metrics, now: () => new Date() };
   const clients = createApp(deps);

@@ -14,6 +14,7 @@ import {
   encodeList,
   type Status,
 } from '../protocol/messages.ts';
+import { InTurn, type Platform } from './in-turn.ts';
 import { type Route, routeTo } from './route.ts';
 import {
   type Batch,
@@ -57,9 +58,22 @@ const WORKER: Surroundings = {
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
 };
 
-/** The keyspace of a tenant's shard `main`; `replicas` are its first members. Cheap: made anew for each request. */
-export function keyspaceClient(env: Bindings, tenant: { uid: string; replicas: readonly number[] }): Keyspace {
-  return new Client(routeTo(env, tenant.uid, 'main', tenant.replicas), WORKER);
+/**
+ * The keyspace of a tenant's shard `main`; `replicas` are its first members. Cheap: made anew for each request.
+ * `keep` is the runtime's `waitUntil`.
+ */
+export function keyspaceClient(
+  env: Bindings,
+  tenant: { uid: string; replicas: readonly number[] },
+  keep: Platform['keep'],
+): Keyspace {
+  const route = routeTo(env, tenant.uid, 'main', tenant.replicas);
+  return new InTurn(new Client(route, WORKER), route.memory.lines, { keep, timeout });
+}
+
+function timeout(ms: number, callback: () => void): () => void {
+  const timer = setTimeout(callback, ms);
+  return () => clearTimeout(timer);
 }
 
 interface Call {

@@ -1,6 +1,7 @@
 import type { Bindings } from '../config.ts';
 import { linkTo, ownsReplica, type ReplicaLink } from '../protocol/address.ts';
 import type { JoinRequest } from '../protocol/messages.ts';
+import type { Lines } from './in-turn.ts';
 import type { Revision } from './types.ts';
 
 /** What an isolate remembers of a shard. */
@@ -13,6 +14,8 @@ interface ShardMemory {
   ahead: number;
   /** Replicas that could not be reached, with the time in ms until which they are asked last. */
   avoid: Map<number, number>;
+  /** Changes that wait for each other, by the record's key; only those of requests under way. */
+  lines: Lines;
 }
 
 const AVOID_MS = 10_000;
@@ -42,7 +45,7 @@ const JOIN_MS = 2_000;
 /** Route to a tenant's shard whose first members the configuration lists. */
 export function routeTo(env: Bindings, tenant: string, shard: string, members: readonly number[]): Route {
   const key = `${tenant}/${shard}`;
-  const memory = shards.get(key) ?? { leader: 0, seen: 0, ahead: 0, avoid: new Map() };
+  const memory = shards.get(key) ?? { leader: 0, seen: 0, ahead: 0, avoid: new Map(), lines: new Map() };
   shards.set(key, memory);
   const link = (id: number) => linkTo(env, tenant, shard, id);
   return {

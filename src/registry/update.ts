@@ -72,25 +72,29 @@ export async function updateObject(scope: Scope, update: Update): Promise<Writte
   const { ctx, resource } = scope;
   const key = keyOf(resource, scope.namespace, scope.name);
   const deadline = Date.now() + RETRY_MS;
-  let record = (await ctx.keyspace.get([key], { type: update.queues ? 'turn' : 'leader' })).records[0];
+  const read = async () => (await ctx.keyspace.get([key], { type: update.queues ? 'turn' : 'leader' })).records[0];
+  let record = await read();
   let confirmed = false;
   for (;;) {
     const warned = ctx.warnings.length;
-    const outcome = await attempt(scope, update, key, record, confirmed).catch(async (error: unknown) => {
-      if (confirmed || !(error instanceof StatusError)) throw error;
-      const current = await readConfirmed(ctx, key);
-      if (current?.modRevision === record?.modRevision) throw error;
-      return { retry: current };
-    });
-    if (!('retry' in outcome)) return outcome;
+    const outcome: Outcome = await attempt(scope, update, key, record, confirmed).catch(
+      async (error: unknown): Promise<Outcome> => {
+        if (confirmed || !(error instanceof StatusError)) throw error;
+        const current = await readConfirmed(ctx, key);
+        if (current?.modRevision === record?.modRevision) throw error;
+        return { retry: current };
+      },
+    );
+    if ('object' in outcome) return outcome;
     if (Date.now() > deadline) throw conflict(subject(scope), scope.name, OPTIMISTIC_LOCK);
     ctx.warnings.length = warned;
-    record = outcome.retry;
-    confirmed = true;
+    confirmed = 'retry' in outcome;
+    record = 'retry' in outcome ? outcome.retry : await read();
   }
 }
 
-type Outcome = (Written & { created: boolean }) | { retry: StoredRecord | undefined };
+/** `lost`: another change came first, and it takes another turn to decide again; `retry`: on that confirmed record. */
+type Outcome = (Written & { created: boolean }) | { retry: StoredRecord | undefined } | { lost: true };
 
 async function attempt(
   scope: Scope,
@@ -113,7 +117,7 @@ async function attempt(
       [{ type: 'delete', key, work: workOfDelete(old) }, ...releasesOf(scope, old)],
       undefined,
     );
-    return outcome.ok ? { object, created: false } : { retry: outcome.current };
+    return outcome.ok ? { object, created: false } : again(update, outcome.current);
   }
   const put = putOf(scope, key, object, old);
   const same = sameBytes(put.value, record!.value) && record!.meta.tag.storageVersion === put.meta.tag.storageVersion;
@@ -126,11 +130,14 @@ async function attempt(
     return same ? { object: toObject(resource, record!), record: record!, created: false } : { object, created: false };
   }
   const outcome = await commit(scope, key, record!, [put], companions);
-  if (!outcome.ok) return { retry: outcome.current };
+  if (!outcome.ok) return again(update, outcome.current);
   const stored = recordOf(put, record!.createRevision, outcome.revision);
   object.metadata.resourceVersion = String(outcome.revision);
   return { object, record: stored, created: false };
 }
+
+const again = (update: Update, current: StoredRecord | undefined): Outcome =>
+  update.queues ? { lost: true } : { retry: current };
 
 async function createMissing(
   scope: Scope,

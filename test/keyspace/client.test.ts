@@ -19,7 +19,7 @@ function clientOf(replicas: Record<number, Reply>) {
   const calls: string[] = [];
   const bodies: Uint8Array[] = [];
   let now = 0;
-  const memory = { leader: 0, seen: 0, ahead: 0, avoid: new Map<number, number>() };
+  const memory = { leader: 0, seen: 0, ahead: 0, avoid: new Map<number, number>(), lines: new Map() };
   const route: Route = {
     members: [1, 2, 3],
     memory,
