@@ -1,26 +1,19 @@
 import { DurableObject } from 'cloudflare:workers';
-import first from '../migrations/0001_replica.sql';
-import second from '../migrations/0002_answers.sql';
 import { type Bindings, parseConfig } from '../src/config.ts';
 import { linkTo, parseReplicaUrl, type ReplicaCalls, replicaName } from '../src/protocol/address.ts';
-import { answerWriter, encodeFailure, type JoinRequest } from '../src/protocol/messages.ts';
+import type { Identity, JoinRequest } from '../src/protocol/join.ts';
+import { answerWriter, encodeFailure } from '../src/protocol/messages.ts';
 import { RETENTION } from './keyspace/retention.ts';
 import { Driver } from './replica/driver.ts';
+import { IdentityStore } from './replica/identity.ts';
+import { MIGRATIONS } from './replica/migrations.ts';
 import { OPERATIONS } from './replica/operations.ts';
 import { RaftLog } from './replica/raft-log.ts';
 import { Refusal } from './replica/refusal.ts';
 import { WatchSockets } from './replica/sockets.ts';
-import { firstRow, migrate } from './replica/sql.ts';
+import { migrate } from './replica/sql.ts';
 import { SqlStorage } from './replica/sql-storage.ts';
 import { Transport } from './replica/transport.ts';
-
-const MIGRATIONS = [first, second];
-
-interface Identity {
-  tenant: string;
-  shard: string;
-  id: number;
-}
 
 interface Running {
   identity: Identity;
@@ -35,6 +28,7 @@ interface Running {
 export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
   readonly #sockets: WatchSockets;
   readonly #startedAt = Date.now();
+  readonly #identity: IdentityStore;
   #running: Running | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
@@ -44,8 +38,8 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
     this.#sockets = new WatchSockets(ctx);
-    const identity = readIdentity(ctx.storage.sql);
-    if (identity !== undefined) this.#start(identity, []);
+    this.#identity = new IdentityStore(ctx.storage.sql);
+    this.#startIfMember(this.#identity.read());
   }
 
   /** What comes from other processes: `http://replica/TENANT/SHARD/ID/OPERATION`. */
@@ -107,28 +101,38 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
       .finish();
   }
 
-  #join({ tenant, shard, id, members }: JoinRequest): Uint8Array {
-    if (this.ctx.id.name !== replicaName(tenant, shard, id) || !members.includes(id))
-      return encodeFailure('malformed', 0);
-    if (this.#running === undefined) {
-      this.ctx.storage.transactionSync(() => {
-        migrate(this.ctx.storage.sql, MIGRATIONS);
-        this.ctx.storage.sql.exec(
-          'INSERT INTO identity (one, tenant, shard, id) VALUES (1, ?, ?, ?)',
-          tenant,
-          shard,
-          id,
-        );
-      });
-      this.#start({ tenant, shard, id }, members);
-    }
-    return answerWriter(0).finish();
+  #join(request: JoinRequest): Uint8Array {
+    const { tenant, shard, id } = request;
+    if (this.ctx.id.name !== replicaName(tenant, shard, id)) return encodeFailure('malformed', 0);
+    const { storage } = this.ctx;
+    const identity = storage.transactionSync(() =>
+      this.#identity.join(
+        request,
+        () => migrate(storage.sql, MIGRATIONS),
+        () => crypto.randomUUID(),
+      ),
+    );
+    if (identity?.state === 'retired') this.#retire();
+    else this.#startIfMember(identity);
+    const text = JSON.stringify(identity ?? null);
+    return answerWriter(0).raw(new TextEncoder().encode(text)).finish();
   }
 
-  #start(identity: Identity, members: readonly number[]): void {
+  #startIfMember(identity: Identity | undefined): void {
+    if (identity?.state === 'started' && this.#running === undefined) this.#start(identity);
+  }
+
+  /** The group goes on without this replica. */
+  #retire(): void {
+    this.#sockets.dismiss();
+    this.#setTimer(undefined);
+    this.#running = undefined;
+  }
+
+  #start(identity: Identity): void {
     const { sql } = this.ctx.storage;
     this.ctx.storage.transactionSync(() => migrate(sql, MIGRATIONS));
-    const log = new RaftLog(sql, members);
+    const log = new RaftLog(sql, Object.keys(identity.founders ?? {}).map(Number));
     const limits = { ...RETENTION, ms: parseConfig(this.env.GUNWALE_CONFIG).compactionIntervalSeconds * 1000 };
     const driver = new Driver(this.#host(identity.id), log, new SqlStorage(sql), this.#sockets, limits);
     const transport = new Transport({
@@ -202,10 +206,4 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
       });
     this.ctx.waitUntil(done);
   }
-}
-
-function readIdentity(sql: DurableObjectStorage['sql']): Identity | undefined {
-  const known = firstRow(sql, "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'identity'");
-  const row = known && firstRow(sql, 'SELECT tenant, shard, id FROM identity');
-  return row && { tenant: row[0] as string, shard: row[1] as string, id: row[2] as number };
 }

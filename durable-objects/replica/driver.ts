@@ -9,7 +9,7 @@ import { type Outcome, StateMachine } from '../keyspace/state.ts';
 import type { Storage } from '../keyspace/storage.ts';
 import { Hub, type HubSink } from '../keyspace/watch.ts';
 import { RawNode } from '../raft/node.ts';
-import type { Entry, Message, Ready } from '../raft/types.ts';
+import type { Entry, Membership, Message, Ready } from '../raft/types.ts';
 import type { RaftLog } from './raft-log.ts';
 import { Reads, RevisionWaits } from './reads.ts';
 import { Refusal } from './refusal.ts';
@@ -296,21 +296,15 @@ export class Driver {
    * what is told to the core as durable right after the transaction can be seen by nobody before it is.
    */
   #carryOut(ready: Ready): void {
+    if (ready.hardState !== undefined) this.#log.noteHardState(ready.hardState);
     if (ready.mustSync) {
       this.#host.transaction(() => {
-        if (ready.hardState !== undefined) this.#log.setHardState(ready.hardState);
         this.#log.append(ready.entries);
+        this.#log.writeHardState();
         this.#flushState();
       });
     }
-    this.#apply(ready.committedEntries);
-    if (ready.membership !== undefined) {
-      const { membership } = ready;
-      this.#host.transaction(() => {
-        this.#log.setMembership(membership);
-        this.#flushState();
-      });
-    }
+    this.#apply(ready.committedEntries, ready.membership);
     this.#node.advance(ready);
     this.#host.send(ready.messagesAfterPersist);
     this.#current ||= this.#node.leader !== 0 && this.#log.term(this.#node.commit) === this.#node.term;
@@ -324,7 +318,8 @@ export class Driver {
     for (const { resolve } of this.#leaderWaits.splice(0)) resolve();
   }
 
-  #apply(entries: readonly Entry[]): void {
+  /** Applies entries; a membership that they bring is written at once, together with how far they are applied. */
+  #apply(entries: readonly Entry[], membership: Membership | undefined): void {
     if (entries.length === 0) return;
     const compacted = this.state.scalars.compacted;
     for (const { index, term, type, data } of entries) {
@@ -334,6 +329,12 @@ export class Driver {
       this.#proposals.delete(index);
       if (proposal.term === term && outcome !== undefined) proposal.resolve(outcome);
       else proposal.reject(new Refusal('notLeader'));
+    }
+    if (membership !== undefined) {
+      this.#host.transaction(() => {
+        this.#log.setMembership(membership);
+        this.#flushState();
+      });
     }
     const changes = this.state.takeFresh();
     this.hub.publish(changes);

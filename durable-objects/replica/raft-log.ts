@@ -12,6 +12,9 @@ const ENTRY_OVERHEAD = 100;
 export class RaftLog implements LogStorage {
   readonly #sql: Sql;
   #hardState: HardState;
+  /** What of it is on disk. */
+  #stored: HardState;
+  #highestId: number;
   #membership: Membership;
   #before: { index: number; term: number };
   #last: number;
@@ -22,14 +25,35 @@ export class RaftLog implements LogStorage {
   /** `voters` are the first members of a new group; what is stored wins. */
   constructor(sql: Sql, voters: readonly number[]) {
     this.#sql = sql;
-    const row = firstRow(sql, 'SELECT term, vote, membership, before_index, before_term FROM raft');
-    const [term, vote, membership, index, beforeTerm] = (row ?? [0, 0, undefined, 0, 0]) as number[];
-    const applied = Number(firstRow(sql, 'SELECT applied FROM scalars')?.[0] ?? 0);
-    this.#hardState = { term: term!, vote: vote!, commit: applied };
-    this.#before = { index: index!, term: beforeTerm! };
-    this.#membership = row === undefined ? firstMembership(voters) : (JSON.parse(String(membership)) as Membership);
+    const row = firstRow(
+      sql,
+      'SELECT term, vote, committed, before_index, before_term, highest_id, membership FROM raft',
+    );
+    const [term, vote, commit, index, beforeTerm, highest] = (row ?? [0, 0, 0, 0, 0, 0]) as [
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+    ];
+    this.#stored = { term, vote, commit };
+    this.#hardState = this.#stored;
+    this.#before = { index, term: beforeTerm };
+    this.#membership = row === undefined ? firstMembership(voters) : (JSON.parse(String(row[6])) as Membership);
+    this.#highestId = Math.max(highest, highestOf(this.#membership));
     this.#last = Number(firstRow(sql, 'SELECT max(entry) FROM log')?.[0] ?? this.#before.index);
     if (row === undefined) this.#writeState();
+  }
+
+  /** The membership as of the last applied change. */
+  get membership(): Membership {
+    return this.#membership;
+  }
+
+  /** The highest id that has ever been a member's. */
+  get highestId(): number {
+    return this.#highestId;
   }
 
   initialState(): { hardState: HardState; membership: Membership } {
@@ -56,7 +80,7 @@ export class RaftLog implements LogStorage {
     const first = this.#firstRecent();
     const entries: Entry[] = [];
     let bytes = 0;
-    for (const entry of lo >= first ? this.#recent.slice(lo - first, hi - first) : this.#stored(lo, hi)) {
+    for (const entry of lo >= first ? this.#recent.slice(lo - first, hi - first) : this.#rows(lo, hi)) {
       bytes += entry.data.length;
       if (entries.length > 0 && bytes > maxBytes) break;
       entries.push(entry);
@@ -87,18 +111,28 @@ export class RaftLog implements LogStorage {
     if (this.#recentBytes > 2 * RECENT_BYTES) this.#trim();
   }
 
-  /** Writes term and vote, if they changed. What is committed is learnt again, beyond what was applied. */
-  setHardState({ term, vote, commit }: HardState): void {
-    if (term !== this.#hardState.term || vote !== this.#hardState.vote) {
-      this.#sql.exec('UPDATE raft SET term = ?, vote = ?', term, vote);
-    }
-    this.#hardState = { term, vote, commit };
+  /** Takes note of what {@link writeHardState} is to write. */
+  noteHardState(hardState: HardState): void {
+    this.#hardState = hardState;
+  }
+
+  /**
+   * Writes term, vote and commit index as last noted, if they changed. Called with the entries that were noted with them
+   * or before, so that the commit index on disk is never beyond the log there, and a restart finds what was committed.
+   */
+  writeHardState(): void {
+    const { term, vote, commit } = this.#hardState;
+    const { term: oldTerm, vote: oldVote, commit: oldCommit } = this.#stored;
+    if (term === oldTerm && vote === oldVote && commit === oldCommit) return;
+    this.#sql.exec('UPDATE raft SET term = ?, vote = ?, committed = ?', term, vote, commit);
+    this.#stored = this.#hardState;
   }
 
   /** Writes the membership, in the transaction that makes the entry applied. */
   setMembership(membership: Membership): void {
     this.#membership = membership;
-    this.#sql.exec('UPDATE raft SET membership = ?', JSON.stringify(membership));
+    this.#highestId = Math.max(this.#highestId, highestOf(membership));
+    this.#sql.exec('UPDATE raft SET membership = ?, highest_id = ?', JSON.stringify(membership), this.#highestId);
   }
 
   /** Drops entries up to `index`, at most `limit` of them. Every member must hold them, and the state machine durably too. */
@@ -134,7 +168,7 @@ export class RaftLog implements LogStorage {
     this.#recent.splice(0, drop);
   }
 
-  *#stored(lo: number, hi: number): Iterable<Entry> {
+  *#rows(lo: number, hi: number): Iterable<Entry> {
     const query = 'SELECT entry, term, type, data FROM log WHERE entry >= ? AND entry < ? ORDER BY entry';
     for (const [entry, term, type, data] of this.#sql.exec(query, lo, hi).raw()) {
       const index = entry as number;
@@ -148,17 +182,24 @@ export class RaftLog implements LogStorage {
   }
 
   #writeState(): void {
-    const { term, vote } = this.#hardState;
+    const { term, vote, commit } = this.#hardState;
     this.#sql.exec(
-      `INSERT OR REPLACE INTO raft (one, term, vote, membership, before_index, before_term)
-       VALUES (1, ?, ?, ?, ?, ?)`,
+      `INSERT OR REPLACE INTO raft (one, term, vote, committed, membership, highest_id, before_index, before_term)
+       VALUES (1, ?, ?, ?, ?, ?, ?, ?)`,
       term,
       vote,
+      commit,
       JSON.stringify(this.#membership),
+      this.#highestId,
       this.#before.index,
       this.#before.term,
     );
+    this.#stored = this.#hardState;
   }
+}
+
+function highestOf({ voters, learners, votersOutgoing }: Membership): number {
+  return Math.max(0, ...voters, ...learners, ...votersOutgoing);
 }
 
 function firstMembership(voters: readonly number[]): Membership {

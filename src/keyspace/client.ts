@@ -225,8 +225,8 @@ export class Client implements Keyspace {
   async #next(progress: Progress, answer: Answer | undefined): Promise<void> {
     const { members } = this.#route;
     if (answer?.status === 'notReplica') {
-      await this.#route.join();
-      return;
+      if (await this.#route.join()) return;
+      this.#route.failed(progress.target, this.#surroundings.now());
     }
     const named = answer?.leader ?? 0;
     if (named !== 0 && named !== progress.target && named !== progress.suspect) {

@@ -1,7 +1,8 @@
 import type { Bindings } from '../config.ts';
 import { linkTo, ownsReplica, type ReplicaLink } from '../protocol/address.ts';
-import type { JoinRequest } from '../protocol/messages.ts';
+import { found } from './founding.ts';
 import type { Lines } from './in-turn.ts';
+import { joinStep } from './join.ts';
 import type { Revision } from './types.ts';
 
 /** What an isolate remembers of a shard. */
@@ -32,15 +33,13 @@ export interface Route {
   readonly memory: ShardMemory;
   /** How to reach a member. Throws TypeError when the configuration does not say. */
   link(id: number): ReplicaLink;
-  /** Makes the first members of a new shard out of empty objects; existing replicas are left as they are. */
-  join(): Promise<void>;
+  /** Makes the first members of a new shard out of empty objects, if it is new; false if that cannot be, or not yet. */
+  join(): Promise<boolean>;
   /** Members in the order in which to ask for a relaxed read: those of this process first, lately unreachable ones last. */
   spread(now: number, random: () => number): number[];
   /** Notes that a replica could not be reached. */
   failed(id: number, now: number): void;
 }
-
-const JOIN_MS = 2_000;
 
 /** Route to a tenant's shard whose first members the configuration lists. */
 export function routeTo(env: Bindings, tenant: string, shard: string, members: readonly number[]): Route {
@@ -53,11 +52,9 @@ export function routeTo(env: Bindings, tenant: string, shard: string, members: r
     memory,
     link,
     async join() {
-      const joins = members.map(async (id) => {
-        const request: JoinRequest = { tenant, shard, id, members: [...members] };
-        await link(id).call('join', new TextEncoder().encode(JSON.stringify(request)), JOIN_MS);
-      });
-      await Promise.allSettled(joins);
+      const founding = await found(members, (id, step) => joinStep(link(id), { ...step, tenant, shard, id }));
+      if (founding.type === 'lost') console.error('the disks of these replicas are lost', key, founding.ids.join(' '));
+      return founding.type === 'founded';
     },
     spread(now, random) {
       const rank = (id: number) => ((memory.avoid.get(id) ?? 0) > now ? 2 : ownsReplica(env, id) ? 0 : 1);

@@ -117,7 +117,8 @@ class ReplicaWatch implements WatchStream {
         return;
       } catch (error) {
         const { status, revision } = error instanceof DialError ? error : new DialError('unavailable');
-        if (status === 'notReplica') await this.#route.join();
+        if (status === 'notReplica' && !(await this.#route.join()))
+          this.#route.failed(order[failures % order.length]!, now());
         const exhausted = now() >= deadline;
         if (status === 'future' && (exhausted || failures + 1 >= order.length)) {
           const wanted = 'revision' in this.#start ? this.#start.revision : revision;

@@ -243,15 +243,6 @@ export function decodeWorkAnswer(payload: Uint8Array): WorkRow[] {
   });
 }
 
-/** What makes an empty object a replica: sent as JSON, since it happens once. */
-export interface JoinRequest {
-  tenant: string;
-  shard: string;
-  id: number;
-  /** First members of the group. */
-  members: number[];
-}
-
 function sizeOf(records: readonly (Uint8Array | undefined)[]): number {
   let size = 64;
   for (const record of records) size += (record?.length ?? 0) + 8;

@@ -33,6 +33,7 @@ function clientOf(replicas: Record<number, Reply>) {
     }),
     join: async () => {
       calls.push('join');
+      return true;
     },
     spread: () => [1, 2, 3],
     failed: (id) => {

@@ -4,6 +4,13 @@ import { migrate, type Sql } from '../../durable-objects/replica/sql.ts';
 
 /** A replica's database in memory, with its migrations applied. */
 export function memorySql(): Sql {
+  const sql = emptySql();
+  migrate(sql, migrations());
+  return sql;
+}
+
+/** A database in memory, as an object has it that nobody ever called. */
+export function emptySql(): Sql {
   const database = new DatabaseSync(':memory:');
   const sql: Sql = {
     exec(query, ...bindings) {
@@ -13,7 +20,6 @@ export function memorySql(): Sql {
       return { raw: () => rows as unknown[][] };
     },
   };
-  migrate(sql, migrations());
   return sql;
 }
 
