@@ -123,11 +123,15 @@ export class ControlLoopsObject {
     }
   }
 
-  /** Sets the alarm to the next time that something is due, and leaves it alone where nothing is. */
+  /** Sets the alarm to the next time that something is due. Where nothing is, it must not wake a shard that sleeps. */
   async #rearm(failed: boolean): Promise<void> {
     const dues = [...this.#waiting.values()].map((w) => w.due);
     if (failed) dues.push(this.#now() + MAX_DELAY);
     if (dues.length > 0) await this.#arm(Math.min(...dues));
+    else if (this.#alarm !== undefined) {
+      this.#alarm = undefined;
+      await this.#ctx.storage.deleteAlarm();
+    }
   }
 
   /** Makes sure that the alarm goes off by then. One that is early finds nothing due, which is cheaper than moving it. */

@@ -40,11 +40,17 @@ export function linkTo(env: Bindings, tenant: string, shard: string, id: number)
     upgrade: (operation, signal) => fetcher.fetch(url(operation), { headers: { Upgrade: 'websocket' }, signal }),
     async call(operation, body, timeoutMs) {
       if (own !== undefined) return within(timeoutMs, (own as unknown as ReplicaCalls).call(operation, body));
-      const signal = AbortSignal.timeout(timeoutMs);
-      const response = await fetcher.fetch(url(operation), { method: 'POST', body, signal });
-      const answer = new Uint8Array(await response.arrayBuffer());
-      if (response.status !== 200) throw new Error(`replica ${id} answered with ${response.status}`);
-      return answer;
+      // Not AbortSignal.timeout: its timer runs on after the answer, and keeps the caller's object in memory.
+      const abort = new AbortController();
+      const timer = setTimeout(() => abort.abort(), timeoutMs);
+      try {
+        const response = await fetcher.fetch(url(operation), { method: 'POST', body, signal: abort.signal });
+        const answer = new Uint8Array(await response.arrayBuffer());
+        if (response.status !== 200) throw new Error(`replica ${id} answered with ${response.status}`);
+        return answer;
+      } finally {
+        clearTimeout(timer);
+      }
     },
   };
 }

@@ -80,6 +80,15 @@ describe('garbage collection', () => {
     expect(await left()).toEqual([]);
   });
 
+  test('leaves no alarm behind that would wake a shard that sleeps', async () => {
+    const a = await configMap('a');
+    await owned('b', [refTo(a, { blockOwnerDeletion: true })]);
+    await remove('a', 'Foreground');
+    await cluster.settle();
+    expect(await cluster.work()).toEqual([]);
+    expect(cluster.alarm).toBeUndefined();
+  });
+
   test('that orphans takes the references off, then the finalizer', async () => {
     const a = await configMap('a');
     await owned('b', [refTo(a)]);
