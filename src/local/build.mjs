@@ -19,7 +19,7 @@ const products = [
     options: {
       ...common,
       platform: 'node',
-      target: 'node24',
+      target: 'node20',
       external: ['@peculiar/x509', 'reflect-metadata', 'workerd'],
     },
   },

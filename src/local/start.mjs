@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The door of the project on a plain Node.js: installs and builds what is missing, then goes on in Node.js 24.
+// The door of the project on a plain Node.js: installs and builds what is missing, then serves; what needs more than the
+// oldest Node.js goes on in Node.js 24.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,11 +25,8 @@ try {
 } catch (error) {
   fail(error.message);
 }
-continueIn(process.versions.node === newestNodeHere() ? undefined : nodeBinary(), [outputs.local, command, ...args]);
-
-function newestNodeHere() {
-  return major >= 24 ? process.versions.node : undefined;
-}
+const here = command === 'start' || major >= 24;
+continueIn(here ? undefined : nodeBinary(), [outputs.local, command, ...args]);
 
 function nodeBinary() {
   const binary = join(root, 'node_modules/node/bin/node');
@@ -42,7 +40,7 @@ function continueIn(binary, argv) {
     process.argv = [process.argv[0], ...argv];
     return import(pathToFileURL(argv[0]).href);
   }
-  const child = spawn(binary, ['--max-semi-space-size=4', ...argv], {
+  const child = spawn(binary, argv, {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     cwd: process.cwd(),
   });

@@ -39,7 +39,16 @@ export async function startLocalCluster(
 ): Promise<StartedCluster> {
   const root = join(import.meta.dirname, '../..');
   const data = join(folder, 'data');
-  const launcher = [join(root, 'src/local/start.mjs'), 'start', '--port', '0', '--data', data, ...args];
+  const launcher = [
+    '--max-semi-space-size=4',
+    join(root, 'src/local/start.mjs'),
+    'start',
+    '--port',
+    '0',
+    '--data',
+    data,
+    ...args,
+  ];
   const child = spawn(process.execPath, launcher, { stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (output += text.toString()));
