@@ -2,18 +2,23 @@ import { DurableObject } from 'cloudflare:workers';
 import { type Bindings, parseConfig } from '../src/config.ts';
 import { linkTo, parseReplicaUrl, type ReplicaCalls, replicaName } from '../src/protocol/address.ts';
 import type { Identity, JoinRequest } from '../src/protocol/join.ts';
-import { answerWriter, encodeFailure } from '../src/protocol/messages.ts';
+import { answerWriter, decodeAnswer, encodeFailure } from '../src/protocol/messages.ts';
 import { RETENTION } from './keyspace/retention.ts';
+import { DamagedError, damage, noteDamage } from './replica/damage.ts';
 import { Driver } from './replica/driver.ts';
 import { IdentityStore } from './replica/identity.ts';
 import { MIGRATIONS } from './replica/migrations.ts';
 import { OPERATIONS } from './replica/operations.ts';
-import { RaftLog } from './replica/raft-log.ts';
+import { RaftLog, storedMembers } from './replica/raft-log.ts';
 import { Refusal } from './replica/refusal.ts';
+import { type AskPeers, encodeRowRequest, repair } from './replica/repair.ts';
 import { WatchSockets } from './replica/sockets.ts';
 import { migrate } from './replica/sql.ts';
 import { SqlStorage } from './replica/sql-storage.ts';
 import { Transport } from './replica/transport.ts';
+
+/** How often a replica with corrupt rows asks its peers for them. */
+const REPAIR_MS = 2_000;
 
 interface Running {
   identity: Identity;
@@ -34,6 +39,8 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
   #timerAt = Number.POSITIVE_INFINITY;
   #alarmAt: number | undefined;
   #poking = false;
+  /** Something on disk is corrupt: nothing is answered and no message taken in until it is repaired. */
+  #damaged = false;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
@@ -57,6 +64,7 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
    */
   async call(operation: string, body: Uint8Array): Promise<Uint8Array> {
     const [name, query] = operation.split('?');
+    if (this.#damaged) return encodeFailure('unavailable', 0);
     if (name === 'join') return this.#join(JSON.parse(new TextDecoder().decode(body)) as JoinRequest);
     if (this.#running === undefined) return encodeFailure('notReplica', 0);
     const { driver, transport } = this.#running;
@@ -69,13 +77,17 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
       return await serve(driver, body, peer);
     } catch (error) {
       if (error instanceof Refusal) return encodeFailure(error.status, driver.leader, error.revision);
+      if (error instanceof DamagedError) {
+        this.#fail(error);
+        return encodeFailure('unavailable', driver.leader);
+      }
       if (error instanceof RangeError) return encodeFailure('malformed', driver.leader);
       throw error;
     }
   }
 
   override async webSocketMessage(socket: WebSocket, data: ArrayBuffer | string): Promise<void> {
-    await this.#sockets.message(socket, data);
+    await this.#sockets.message(socket, data).catch((error) => this.#fail(error));
   }
 
   override webSocketClose(socket: WebSocket): void {
@@ -88,7 +100,7 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
 
   override async alarm(): Promise<void> {
     this.#alarmAt = undefined;
-    await this.#running?.driver.wake().catch(() => undefined);
+    await this.#running?.driver.wake().catch((error) => error instanceof DamagedError && this.#fail(error));
   }
 
   /** JSON: the driver's status, since when this object is in memory, and what keeps it there: all 0 when quiet. */
@@ -132,7 +144,20 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
   #start(identity: Identity): void {
     const { sql } = this.ctx.storage;
     this.ctx.storage.transactionSync(() => migrate(sql, MIGRATIONS));
-    const log = new RaftLog(sql, Object.keys(identity.founders ?? {}).map(Number));
+    this.#damaged = damage(sql).length > 0;
+    if (this.#damaged) {
+      this.ctx.waitUntil(this.#repair(identity));
+      return;
+    }
+    try {
+      this.#run(identity, new RaftLog(sql, Object.keys(identity.founders ?? {}).map(Number)));
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #run(identity: Identity, log: RaftLog): void {
+    const { sql } = this.ctx.storage;
     const limits = { ...RETENTION, ms: parseConfig(this.env.GUNWALE_CONFIG).compactionIntervalSeconds * 1000 };
     const driver = new Driver(this.#host(identity.id), log, new SqlStorage(sql), this.#sockets, limits);
     const transport = new Transport({
@@ -158,10 +183,47 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
       sleep: (alarm: number | undefined) => this.#sleep(alarm),
       orphaned: () => this.#sockets.dismiss(),
       pokeLoops: () => this.#pokeLoops(),
-      fail: (error: unknown) => {
-        console.error(error);
-        this.ctx.abort(String(error));
-      },
+      fail: (error: unknown) => this.#fail(error),
+    };
+  }
+
+  /** Builds everything anew from disk. What is corrupt there is noted first, durably. */
+  #fail(error: unknown): void {
+    console.error(error);
+    const { storage } = this.ctx;
+    if (!(error instanceof DamagedError)) this.ctx.abort(String(error));
+    else if (!this.#damaged) {
+      this.#damaged = true;
+      noteDamage(storage.sql, error);
+      this.ctx.waitUntil(storage.sync().finally(() => this.ctx.abort(String(error))));
+    }
+  }
+
+  async #repair(identity: Identity): Promise<void> {
+    const { sql } = this.ctx.storage;
+    const ask = this.#askPeers(identity);
+    for (;;) {
+      const left = await repair(sql, ask, (write) => this.ctx.storage.transactionSync(write));
+      if (left.length === 0) break;
+      console.error(`replica ${identity.id} is stopped: corrupt rows ${JSON.stringify(left)}`);
+      await scheduler.wait(REPAIR_MS);
+    }
+    this.#start(identity);
+  }
+
+  #askPeers({ tenant, shard, id }: Identity): AskPeers {
+    return async (request, accept) => {
+      for (const peer of storedMembers(this.ctx.storage.sql)) {
+        if (peer === id) continue;
+        try {
+          const answer = await linkTo(this.env, tenant, shard, peer).call('row', encodeRowRequest(request), REPAIR_MS);
+          const { status, payload } = decodeAnswer(answer);
+          if (status === 'ok' && accept(payload)) return true;
+        } catch {
+          // This peer cannot help now; another may.
+        }
+      }
+      return false;
     };
   }
 
@@ -176,7 +238,11 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
     this.#timer = setTimeout(
       () => {
         this.#timerAt = Number.POSITIVE_INFINITY;
-        this.#running?.driver.tick();
+        try {
+          this.#running?.driver.tick();
+        } catch (error) {
+          this.#fail(error);
+        }
       },
       Math.max(0, at - Date.now()),
     );

@@ -9,6 +9,7 @@ import { POLICY_PREFIXES } from '../../src/keyspace/types.ts';
 import { type BatchCommand, decodeCommand, type ExpireCommand } from '../../src/protocol/commands.ts';
 import { createRevisionOf, metaOf, stampRecord, termsOf } from '../../src/protocol/records.ts';
 import { RecordCache } from './cache.ts';
+import { checksum, minus, plus, shareOf } from './checksum.ts';
 import { type Answer, Outcomes } from './outcomes.ts';
 import { RangeCache } from './ranges.ts';
 import { Recent } from './recent.ts';
@@ -287,7 +288,8 @@ export class StateMachine {
     const created = replaced === undefined ? revision : createRevisionOf(replaced.record);
     const record = stampRecord(body, created, revision);
     const previous = replaced?.revision ?? 0;
-    this.#record({ revision, key, previous, deleted: false, expires, proposal: '', made: 0, record }, replaced);
+    const put = { deleted: false, expires, proposal: '', made: 0, record, checksum: checksum(record) };
+    this.#record({ revision, key, previous, ...put }, replaced);
     return replaced;
   }
 
@@ -295,13 +297,15 @@ export class StateMachine {
     const replaced = this.get(key);
     if (replaced === undefined) return undefined;
     const revision = ++this.#scalars.revision;
-    const tombstone = { deleted: true, expires: 0, proposal: '', made: 0, record: new Uint8Array(0) };
+    const tombstone = { deleted: true, expires: 0, proposal: '', made: 0, record: new Uint8Array(0), checksum: 0 };
     this.#record({ revision, key, previous: replaced.revision, ...tombstone }, replaced);
     return replaced;
   }
 
   #record(version: Version, replaced: Version | undefined): void {
     const { key, revision, expires, record } = version;
+    if (replaced !== undefined) this.#scalars.digest = minus(this.#scalars.digest, shareOf(replaced));
+    if (!version.deleted) this.#scalars.digest = plus(this.#scalars.digest, shareOf(version));
     this.#index(key, replaced, record);
     this.#unwritten.add(version, replaced);
     if (expires > 0) this.#nextExpiry = Math.min(this.#nextExpiry ?? expires, expires);

@@ -1,4 +1,5 @@
 import type { Revision, WorkItem } from '../../src/keyspace/types.ts';
+import { BASE_LEVEL } from '../../src/protocol/commands.ts';
 import type { Answered } from './outcomes.ts';
 
 /** One put or delete of one key: an entry of the history. */
@@ -16,6 +17,8 @@ export interface Version {
   made: number;
   /** Stored form (`src/protocol/records.ts`); empty for a tombstone. */
   record: Uint8Array;
+  /** CRC-32 of the record. */
+  checksum: number;
 }
 
 /** The numbers of the state machine; they are persisted with every flush. */
@@ -33,6 +36,10 @@ export interface Scalars {
   nextWork: number;
   /** Every member holds the log up to this index. */
   logFloor: number;
+  /** Feature level of the group: the format in which entries may be written. It only rises. */
+  level: number;
+  /** Sum of the shares of all live records (`checksum.ts`). */
+  digest: number;
 }
 
 export const FIRST_SCALARS: Readonly<Scalars> = {
@@ -43,6 +50,8 @@ export const FIRST_SCALARS: Readonly<Scalars> = {
   time: 0,
   nextWork: 1,
   logFloor: 0,
+  level: BASE_LEVEL,
+  digest: 0,
 };
 
 /** Keys `from <= key < end`. */

@@ -126,6 +126,12 @@ export class Driver {
     return this.#asleep;
   }
 
+  /** The log entry at an index; undefined when it is not stored. */
+  entry(index: number): Entry | undefined {
+    if (index < this.#log.firstIndex() || index > this.#log.lastIndex()) return undefined;
+    return this.#log.entries(index, index + 1, Number.POSITIVE_INFINITY)[0];
+  }
+
   status() {
     const firstIndex = this.#log.firstIndex();
     return { ...this.#node.status(), firstIndex, scalars: this.state.scalars, watchers: this.hub.size };

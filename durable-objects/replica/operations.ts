@@ -1,5 +1,6 @@
 import { Reader } from '../../src/protocol/bytes.ts';
 import {
+  answerWriter,
   decodeGet,
   decodeList,
   encodeGetAnswer,
@@ -11,6 +12,7 @@ import { listPage } from '../keyspace/list.ts';
 import type { Outcome } from '../keyspace/state.ts';
 import type { Version } from '../keyspace/storage.ts';
 import type { Driver } from './driver.ts';
+import { decodeRowRequest, encodeRow, encodeVersion } from './repair.ts';
 
 /** One operation of the Worker's: takes the request's body, answers with an encoded answer, throws Refusal. */
 type Operation = (driver: Driver, body: Uint8Array, suspect: number) => Promise<Uint8Array>;
@@ -54,6 +56,16 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
     async (driver, body, suspect) => {
       await driver.readable({ type: 'linearizable' }, suspect);
       return encodeWorkAnswer(driver.leader, driver.state.work(new Reader(body).varint()));
+    },
+  ],
+  [
+    'row',
+    async (driver, body) => {
+      const { place, id } = decodeRowRequest(body);
+      const row = place === 'log' ? encodeRow(driver.entry(id)) : encodeVersion(driver.state.version(id));
+      return answerWriter(driver.leader, row.length + 16)
+        .raw(row)
+        .finish();
     },
   ],
 ]);

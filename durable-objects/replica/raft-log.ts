@@ -1,9 +1,13 @@
+import { checksum } from '../keyspace/checksum.ts';
 import type { Entry, HardState, LogStorage, Membership, SnapshotMetadata } from '../raft/types.ts';
+import { DamagedError, verify } from './damage.ts';
 import { blob, bulkInsert, firstPart, firstRow, furtherParts, joinParts, type Sql } from './sql.ts';
 
 const TYPES = ['normal', 'membership'] as const;
 const PARTS = 'SELECT data FROM log_parts WHERE entry = ? ORDER BY part';
-const insertEntries = bulkInsert('INSERT INTO log (entry, term, type, data)', 4);
+const insertEntries = bulkInsert('INSERT INTO log (entry, term, type, data, checksum)', 5);
+const STATE = 'term, vote, committed, membership, highest_id, before_index, before_term';
+const NEW_STATE: [number, number, number, string, number, number, number] = [0, 0, 0, '', 0, 0, 0];
 /** Bytes of the newest entries that are kept in memory: what followers in step with the leader ask for. */
 const RECENT_BYTES = 4 << 20;
 const ENTRY_OVERHEAD = 100;
@@ -25,25 +29,16 @@ export class RaftLog implements LogStorage {
   /** `voters` are the first members of a new group; what is stored wins. */
   constructor(sql: Sql, voters: readonly number[]) {
     this.#sql = sql;
-    const row = firstRow(
-      sql,
-      'SELECT term, vote, committed, before_index, before_term, highest_id, membership FROM raft',
-    );
-    const [term, vote, commit, index, beforeTerm, highest] = (row ?? [0, 0, 0, 0, 0, 0]) as [
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-    ];
+    const row = firstRow(sql, `SELECT ${STATE}, checksum FROM raft`);
+    const [term, vote, commit, text, highest, index, beforeTerm] = (row ?? NEW_STATE) as typeof NEW_STATE;
+    if (row !== undefined) verify('raft', 0, row[7], checksum(row.slice(0, 7).join()));
     this.#stored = { term, vote, commit };
     this.#hardState = this.#stored;
     this.#before = { index, term: beforeTerm };
-    this.#membership = row === undefined ? firstMembership(voters) : (JSON.parse(String(row[6])) as Membership);
+    this.#membership = row === undefined ? firstMembership(voters) : (JSON.parse(text) as Membership);
     this.#highestId = Math.max(highest, highestOf(this.#membership));
     this.#last = Number(firstRow(sql, 'SELECT max(entry) FROM log')?.[0] ?? this.#before.index);
-    if (row === undefined) this.#writeState();
+    if (row === undefined) this.#writeState(this.#stored);
   }
 
   /** The membership as of the last applied change. */
@@ -73,7 +68,8 @@ export class RaftLog implements LogStorage {
     if (index < this.#before.index || index > this.#last) return undefined;
     const recent = this.#recent[index - this.#firstRecent()];
     if (recent !== undefined) return recent.term;
-    return firstRow(this.#sql, 'SELECT term FROM log WHERE entry = ?', index)?.[0] as number;
+    for (const stored of this.#rows(index, index + 1)) return stored.term;
+    return undefined;
   }
 
   entries(lo: number, hi: number, maxBytes: number): Entry[] {
@@ -97,13 +93,9 @@ export class RaftLog implements LogStorage {
     const first = entries[0];
     if (first === undefined) return;
     if (first.index <= this.#last) this.#cut(first.index);
-    const rows = entries.map(({ index, term, type, data }) => [index, term, TYPES.indexOf(type), firstPart(data)]);
-    insertEntries(this.#sql, rows);
+    writeEntries(this.#sql, entries);
     for (const entry of entries) {
       const { index, data } = entry;
-      for (const [part, bytes] of furtherParts(data)) {
-        this.#sql.exec('INSERT INTO log_parts (entry, part, data) VALUES (?, ?, ?)', index, part, bytes);
-      }
       this.#recent.push(entry);
       this.#recentBytes += data.length + ENTRY_OVERHEAD;
       this.#last = index;
@@ -124,15 +116,14 @@ export class RaftLog implements LogStorage {
     const { term, vote, commit } = this.#hardState;
     const { term: oldTerm, vote: oldVote, commit: oldCommit } = this.#stored;
     if (term === oldTerm && vote === oldVote && commit === oldCommit) return;
-    this.#sql.exec('UPDATE raft SET term = ?, vote = ?, committed = ?', term, vote, commit);
-    this.#stored = this.#hardState;
+    this.#writeState(this.#hardState);
   }
 
   /** Writes the membership, in the transaction that makes the entry applied. */
   setMembership(membership: Membership): void {
     this.#membership = membership;
     this.#highestId = Math.max(this.#highestId, highestOf(membership));
-    this.#sql.exec('UPDATE raft SET membership = ?, highest_id = ?', JSON.stringify(membership), this.#highestId);
+    this.#writeState(this.#stored);
   }
 
   /** Drops entries up to `index`, at most `limit` of them. Every member must hold them, and the state machine durably too. */
@@ -142,7 +133,7 @@ export class RaftLog implements LogStorage {
     this.#before = { index: to, term: this.term(to)! };
     this.#sql.exec('DELETE FROM log WHERE entry <= ?', to);
     this.#sql.exec('DELETE FROM log_parts WHERE entry <= ?', to);
-    this.#sql.exec('UPDATE raft SET before_index = ?, before_term = ?', to, this.#before.term);
+    this.#writeState(this.#stored);
     const keep = Math.max(0, to + 1 - this.#firstRecent());
     for (const entry of this.#recent.splice(0, keep)) this.#recentBytes -= entry.data.length + ENTRY_OVERHEAD;
   }
@@ -169,33 +160,59 @@ export class RaftLog implements LogStorage {
   }
 
   *#rows(lo: number, hi: number): Iterable<Entry> {
-    const query = 'SELECT entry, term, type, data FROM log WHERE entry >= ? AND entry < ? ORDER BY entry';
-    for (const [entry, term, type, data] of this.#sql.exec(query, lo, hi).raw()) {
-      const index = entry as number;
-      yield {
-        index,
-        term: term as number,
-        type: TYPES[type as 0 | 1],
-        data: joinParts(this.#sql, blob(data), PARTS, index),
-      };
+    const query = 'SELECT entry, term, type, data, checksum FROM log WHERE entry >= ? AND entry < ? ORDER BY entry';
+    let next = lo;
+    for (const [index, term, type, data, stored] of this.#sql.exec(query, lo, hi).raw()) {
+      if (index !== next) throw new DamagedError('log', next, 'the row is missing');
+      const whole = joinParts(this.#sql, blob(data), PARTS, next);
+      const entry: Entry = { index: next, term: term as number, type: TYPES[type as 0 | 1], data: whole };
+      verify('log', next, stored, entryChecksum(entry));
+      yield entry;
+      next++;
     }
+    if (next < hi) throw new DamagedError('log', next, 'the row is missing');
   }
 
-  #writeState(): void {
-    const { term, vote, commit } = this.#hardState;
+  #writeState(hardState: HardState): void {
+    const { term, vote, commit } = hardState;
+    const { index, term: beforeTerm } = this.#before;
+    const values = [term, vote, commit, JSON.stringify(this.#membership), this.#highestId, index, beforeTerm];
     this.#sql.exec(
-      `INSERT OR REPLACE INTO raft (one, term, vote, committed, membership, highest_id, before_index, before_term)
-       VALUES (1, ?, ?, ?, ?, ?, ?, ?)`,
-      term,
-      vote,
-      commit,
-      JSON.stringify(this.#membership),
-      this.#highestId,
-      this.#before.index,
-      this.#before.term,
+      `INSERT OR REPLACE INTO raft (one, ${STATE}, checksum) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ...values,
+      checksum(values.join()),
     );
-    this.#stored = this.#hardState;
+    this.#stored = hardState;
   }
+}
+
+/** The members of the group as this replica last knew them; none when that cannot be read. */
+export function storedMembers(sql: Sql): number[] {
+  try {
+    const { voters, learners } = JSON.parse(String(firstRow(sql, 'SELECT membership FROM raft')?.[0])) as Membership;
+    return [...voters, ...learners];
+  } catch {
+    return [];
+  }
+}
+
+/** Writes entries whose indexes have no rows yet. */
+export function writeEntries(sql: Sql, entries: readonly Entry[]): void {
+  const rows = entries.map((entry) => {
+    const { index, term, type, data } = entry;
+    return [index, term, TYPES.indexOf(type), firstPart(data), entryChecksum(entry)];
+  });
+  insertEntries(sql, rows);
+  for (const { index, data } of entries) {
+    for (const [part, bytes] of furtherParts(data)) {
+      sql.exec('INSERT INTO log_parts (entry, part, data) VALUES (?, ?, ?)', index, part, bytes);
+    }
+  }
+}
+
+/** Of all columns of an entry. */
+export function entryChecksum({ index, term, type, data }: Entry): number {
+  return checksum(`${index} ${term} ${type}`, checksum(data));
 }
 
 function highestOf({ voters, learners, votersOutgoing }: Membership): number {

@@ -1,6 +1,6 @@
 import type { Revision } from '../../src/keyspace/types.ts';
-import { Reader, Writer } from '../../src/protocol/bytes.ts';
-import { PROPOSAL_ID_LENGTH, PROPOSAL_WINDOW_MS, stampOf } from '../../src/protocol/commands.ts';
+import { PROPOSAL_WINDOW_MS, stampOf } from '../../src/protocol/commands.ts';
+import { checksum, plus, shareOf } from '../keyspace/checksum.ts';
 import type { Answered } from '../keyspace/outcomes.ts';
 import {
   type Changes,
@@ -12,18 +12,22 @@ import {
   type Version,
   type WorkRow,
 } from '../keyspace/storage.ts';
+import { DamagedError, verify } from './damage.ts';
 import { blob, bulkInsert, firstPart, firstRow, furtherParts, joinParts, type Sql } from './sql.ts';
+import { answersBytes, proposalBytes, readAnswers, readProposal } from './sql-answers.ts';
 
-const COLUMNS = 'v.revision, v.key, v.previous, v.deleted, v.expires, v.proposal, v.record';
-const JOINED = `SELECT ${COLUMNS} FROM live l JOIN versions v ON v.revision = l.revision`;
+const COLUMNS = 'v.revision, v.key, v.previous, v.deleted, v.expires, v.proposal, v.record, v.checksum';
+const LIVE = `${COLUMNS}, l.key, l.revision, l.checksum`;
+const JOINED = `SELECT ${LIVE} FROM live l LEFT JOIN versions v ON v.revision = l.revision`;
 const PARTS = 'SELECT record FROM version_parts WHERE revision = ? ORDER BY part';
 const insertVersions = bulkInsert(
-  'INSERT INTO versions (revision, key, previous, deleted, expires, proposal, record)',
-  7,
+  'INSERT INTO versions (revision, key, previous, deleted, expires, proposal, record, checksum)',
+  8,
 );
-const insertLive = bulkInsert('INSERT OR REPLACE INTO live (key, revision)', 2);
+const insertLive = bulkInsert('INSERT OR REPLACE INTO live (key, revision, checksum)', 3);
 const insertTerms = bulkInsert('INSERT OR IGNORE INTO terms (term, key)', 2);
 const insertWork = bulkInsert('INSERT INTO work (id, loop, item)', 3);
+const SCALARS = 'applied, revision, compacted, policy, time, next_work, log_floor, level';
 /** Revisions that one sweep looks at. */
 const SWEEP = 1000;
 
@@ -38,27 +42,29 @@ export class SqlStorage implements Storage {
   }
 
   scalars(): Scalars {
-    const row = firstRow(
-      this.#sql,
-      'SELECT applied, revision, compacted, policy, time, next_work, log_floor FROM scalars',
-    ) as number[] | undefined;
+    const row = firstRow(this.#sql, `SELECT ${SCALARS}, digest, checksum FROM scalars`);
     if (row === undefined) return { ...FIRST_SCALARS };
-    const [applied, revision, compacted, policy, time, nextWork, logFloor] = row as [
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-    ];
-    return { applied, revision, compacted, policy, time, nextWork, logFloor };
+    const [applied, revision, compacted, policy, time, nextWork, logFloor, level, digest, stored] = row as number[];
+    const known = { applied, revision, compacted, policy, time, nextWork, logFloor, level } as Omit<Scalars, 'digest'>;
+    const scalars = { ...known, digest: digest ?? this.#digest() };
+    verify('scalars', 0, stored, scalarsChecksum(scalars));
+    return scalars;
+  }
+
+  /** The digest of the live records, from all of them: only for databases from before it was kept. */
+  #digest(): number {
+    let digest = 0;
+    for (const version of this.scan({ from: '', end: '\u{10ffff}' })) digest = plus(digest, shareOf(version));
+    return digest;
   }
 
   /** Two lookups: SQLite compiles the join anew on every run. */
   newest(key: string): Version | undefined {
-    const row = firstRow(this.#sql, 'SELECT revision FROM live WHERE key = ?', key);
-    return row && this.version(row[0] as number);
+    const row = firstRow(this.#sql, 'SELECT revision, checksum FROM live WHERE key = ?', key);
+    if (row === undefined) return undefined;
+    const [revision, stored] = row as [number, unknown];
+    verify('live', 0, stored, liveChecksum(key, revision));
+    return liveVersion(this.version(revision), key, revision);
   }
 
   version(revision: Revision): Version | undefined {
@@ -71,13 +77,17 @@ export class SqlStorage implements Storage {
       term === undefined
         ? this.#sql.exec(`${JOINED} WHERE l.key >= ? AND l.key < ? ORDER BY l.key`, from, end)
         : this.#sql.exec(
-            `SELECT ${COLUMNS} FROM terms t JOIN live l ON l.key = t.key JOIN versions v ON v.revision = l.revision
+            `SELECT ${LIVE} FROM terms t JOIN live l ON l.key = t.key LEFT JOIN versions v ON v.revision = l.revision
              WHERE t.term = ? AND t.key >= ? AND t.key < ? ORDER BY t.key`,
             term,
             from,
             end,
           );
-    for (const row of rows.raw()) yield this.#version(row);
+    for (const row of rows.raw()) {
+      const [key, revision, stored] = row.slice(-3) as [string, number, unknown];
+      verify('live', 0, stored, liveChecksum(key, revision));
+      yield liveVersion(row[0] === null ? undefined : this.#version(row), key, revision);
+    }
   }
 
   count({ from, end }: Range): number {
@@ -135,7 +145,7 @@ export class SqlStorage implements Storage {
   }
 
   write(changes: Changes): void {
-    this.#writeVersions(changes.versions);
+    writeVersions(this.#sql, changes.versions);
     this.#writeLive(changes.live);
     this.#writeTerms(changes.terms);
     for (const { at, key, present } of changes.expiries) {
@@ -162,24 +172,11 @@ export class SqlStorage implements Storage {
     this.#sql.exec('UPDATE scalars SET swept = ?', to);
   }
 
-  #writeVersions(versions: readonly Version[]): void {
-    const rows = versions.map(({ revision, key, previous, deleted, expires, proposal, made, record }) => {
-      const id = proposal === '' ? null : proposalBytes(proposal, made);
-      return [revision, key, previous, deleted ? 1 : 0, expires, id, firstPart(record)];
-    });
-    insertVersions(this.#sql, rows);
-    for (const { revision, record } of versions) {
-      for (const [part, bytes] of furtherParts(record)) {
-        this.#sql.exec('INSERT INTO version_parts (revision, part, record) VALUES (?, ?, ?)', revision, part, bytes);
-      }
-    }
-  }
-
   #writeLive(live: Changes['live']): void {
-    const rows: [string, number][] = [];
+    const rows: [string, number, number][] = [];
     for (const [key, { deleted, revision }] of live) {
       if (deleted) this.#sql.exec('DELETE FROM live WHERE key = ?', key);
-      else rows.push([key, revision]);
+      else rows.push([key, revision, liveChecksum(key, revision)]);
     }
     insertLive(this.#sql, rows);
   }
@@ -210,73 +207,80 @@ export class SqlStorage implements Storage {
   }
 
   #writeScalars(scalars: Scalars): void {
-    const { applied, revision, compacted, policy, time, nextWork, logFloor } = scalars;
+    const { applied, revision, compacted, policy, time, nextWork, logFloor, level, digest } = scalars;
     this.#sql.exec(
-      `INSERT OR REPLACE INTO scalars (one, applied, revision, compacted, policy, time, next_work, log_floor, swept)
-       VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      applied,
-      revision,
-      compacted,
-      policy,
-      time,
-      nextWork,
-      logFloor,
+      `INSERT OR REPLACE INTO scalars (one, ${SCALARS}, digest, checksum, swept)
+       VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ...[applied, revision, compacted, policy, time, nextWork, logFloor, level, digest],
+      scalarsChecksum(scalars),
       this.#swept,
     );
   }
 
   #version(row: unknown[]): Version {
-    const [revision, key, previous, deleted, expires, proposal, record] = row;
-    return {
+    const [revision, key, previous, deleted, expires, proposal, first, stored] = row;
+    const record = joinParts(this.#sql, blob(first), PARTS, revision as number);
+    const carried = proposal === null ? undefined : readProposal(blob(proposal));
+    const version: Version = {
       revision: revision as number,
       key: key as string,
       previous: previous as number,
       deleted: deleted === 1,
       expires: expires as number,
-      proposal: proposal === null ? '' : readProposal(blob(proposal)).id,
-      made: proposal === null ? 0 : readProposal(blob(proposal)).made,
-      record: joinParts(this.#sql, blob(record), PARTS, revision as number),
+      proposal: carried?.id ?? '',
+      made: carried?.made ?? 0,
+      record,
+      checksum: checksum(record),
     };
+    verify('versions', version.revision, stored, rowChecksum(version));
+    return version;
   }
 }
 
-function latin1(bytes: Uint8Array): string {
-  return String.fromCharCode(...bytes);
-}
-
-function bytesOf(text: string): Uint8Array {
-  return Uint8Array.from(text, (unit) => unit.charCodeAt(0));
-}
-
-/** The column `proposal`: id, then the number of versions that it made as a varint. */
-function proposalBytes(id: string, made: number): Uint8Array {
-  return new Writer(16).raw(bytesOf(id)).varint(made).finish();
-}
-
-/** Rows of the time before outcomes were remembered have no number: 0. */
-function readProposal(bytes: Uint8Array): { id: string; made: number } {
-  const reader = new Reader(bytes);
-  return { id: latin1(reader.raw(PROPOSAL_ID_LENGTH)), made: reader.done ? 0 : reader.varint() };
-}
-
-function answersBytes(answers: readonly Answered[]): Uint8Array {
-  const writer = new Writer(answers.length * 24);
-  for (const { id, answer } of answers) {
-    writer.raw(bytesOf(id)).u8(answer.type === 'done' ? 0 : 1);
-    if (answer.type === 'done') writer.f64(answer.first).varint(answer.made);
-    else writer.f64(answer.revision).varint(answer.failed);
+/** Writes versions whose revisions have no rows yet. */
+export function writeVersions(sql: Sql, versions: readonly Version[]): void {
+  const rows = versions.map((version) => {
+    const { revision, key, previous, deleted, expires, proposal, made, record } = version;
+    const id = proposal === '' ? null : proposalBytes(proposal, made);
+    const sum = rowChecksum(version);
+    return [revision, key, previous, deleted ? 1 : 0, expires, id, firstPart(record), sum];
+  });
+  insertVersions(sql, rows);
+  for (const { revision, record } of versions) {
+    for (const [part, bytes] of furtherParts(record)) {
+      sql.exec('INSERT INTO version_parts (revision, part, record) VALUES (?, ?, ?)', revision, part, bytes);
+    }
   }
-  return writer.finish();
 }
 
-function* readAnswers(bytes: Uint8Array): Iterable<Answered> {
-  const reader = new Reader(bytes);
-  while (!reader.done) {
-    const id = latin1(reader.raw(PROPOSAL_ID_LENGTH));
-    const done = reader.u8() === 0;
-    const revision = reader.f64();
-    const count = reader.varint();
-    if (done) yield { id, answer: { type: 'done', first: revision, made: count } };
-    else yield { id, answer: { type: 'failed', failed: count, revision } };
-  }
+/** Makes the index of live keys anew from the versions. */
+export function rebuildLive(sql: Sql): void {
+  const newest = 'SELECT key, max(revision) AS newest, deleted FROM versions GROUP BY key';
+  const rows = Array.from(sql.exec(`SELECT key, newest FROM (${newest}) WHERE deleted = 0`).raw(), (row) => {
+    const [key, revision] = row as [string, number];
+    return [key, revision, liveChecksum(key, revision)];
+  });
+  sql.exec('DELETE FROM live');
+  insertLive(sql, rows);
+}
+
+/** Checks what the live index led to. */
+function liveVersion(version: Version | undefined, key: string, revision: Revision): Version {
+  if (version === undefined) throw new DamagedError('versions', revision, 'the row is missing');
+  if (version.key !== key || version.deleted) throw new DamagedError('live', 0, `${key} is not at ${revision}`);
+  return version;
+}
+
+function liveChecksum(key: string, revision: Revision): number {
+  return checksum(`${revision} ${key}`);
+}
+
+/** Of all columns of a version; the record counts by its own checksum. */
+function rowChecksum({ revision, key, previous, deleted, expires, proposal, made, checksum: sum }: Version): number {
+  return checksum(`${revision} ${previous} ${deleted} ${expires} ${made} ${proposal} ${key}`, sum);
+}
+
+function scalarsChecksum(scalars: Scalars): number {
+  const { applied, revision, compacted, policy, time, nextWork, logFloor, level, digest } = scalars;
+  return checksum([applied, revision, compacted, policy, time, nextWork, logFloor, level, digest].join());
 }

@@ -11,6 +11,8 @@ import { Reader, Writer } from './bytes.ts';
 import { encodeBody } from './records.ts';
 
 export const COMMAND_LEVEL = 2;
+/** The level of a new group: all code that is in use reads it. */
+export const BASE_LEVEL = 2;
 /** Bytes that name one proposal, so that a repeated one commits once: its stamp in seconds (u32), then random ones. */
 export const PROPOSAL_ID_LENGTH = 12;
 /** Log time in ms after its stamp for which a proposal's outcome is remembered; later it is refused. */

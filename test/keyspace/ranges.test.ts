@@ -40,6 +40,7 @@ describe('RangeCache', () => {
               expires: 0,
               proposal: '',
               made: 0,
+              checksum: 0,
               record,
             };
             if (deleted) live.delete(key);
@@ -73,6 +74,7 @@ describe('RangeCache', () => {
         expires: 0,
         proposal: '',
         made: 0,
+        checksum: 0,
         record: new Uint8Array(size),
       };
     };
