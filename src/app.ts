@@ -1,4 +1,6 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import type { Plugin } from './admission/chain.ts';
+import { enabledPlugins } from './admission/plugins.ts';
 import { impersonate } from './authn/impersonation.ts';
 import { authenticate } from './authn/index.ts';
 import { authorizeRequest } from './authz/index.ts';
@@ -108,9 +110,12 @@ const authorization: Stage = () => async (c, next) => {
   await next();
 };
 
-const dispatch: Stage = (deps) => async (c) => {
-  const ctx = contextOf(c, deps);
-  return ctx.info.isResourceRequest ? serveResource(ctx, deps.config) : serveNonResource(ctx, deps);
+const dispatch: Stage = (deps) => {
+  const plugins = enabledPlugins(deps.config);
+  return async (c) => {
+    const ctx = contextOf(c, deps, plugins);
+    return ctx.info.isResourceRequest ? serveResource(ctx, deps.config) : serveNonResource(ctx, deps);
+  };
 };
 
 /** Every stage of a request, in execution order. Errors of any of them are answered by the one handler of the app. */
@@ -127,13 +132,13 @@ export const stages = Object.entries({
   dispatch,
 });
 
-function contextOf(c: Context<Env>, deps: AppDeps): RequestContext {
+function contextOf(c: Context<Env>, deps: AppDeps, plugins: readonly Plugin[]): RequestContext {
   const { url, auditId, warnings, tenant, info, user, policy } = c.var;
   const request = c.req.raw;
   const { now, metrics, config } = deps;
   const longRunning = () => metrics.longRunning(info, request.method);
   const { keyspace } = policy;
-  return { request, url, tenant, auditId, info, user, keyspace, policy, config, warnings, now, longRunning };
+  return { request, url, tenant, auditId, info, user, keyspace, policy, config, plugins, warnings, now, longRunning };
 }
 
 /** The API server of one isolate. */

@@ -1,4 +1,6 @@
 import * as v from 'valibot';
+import { settingsSchema } from './admission/configuration.ts';
+import { choiceFault } from './admission/order.ts';
 
 /** A service account signing key: a private JWK and its key id; the first in the list signs, all verify. */
 const signingKey = v.object({ kid: v.string(), privateJwk: v.record(v.string(), v.unknown()) });
@@ -30,6 +32,19 @@ const schema = v.object({
   eventTTLSeconds: v.optional(positive, 3600),
   /** How long a shard keeps history for watches to resume and pages to stay consistent. */
   compactionIntervalSeconds: v.optional(positive, 300),
+  /** Admission plugins to turn on and off, by upstream's names. */
+  admissionPlugins: v.optional(
+    v.pipe(
+      v.object({ enable: v.optional(v.array(v.string()), []), disable: v.optional(v.array(v.string()), []) }),
+      v.check(
+        (choice) => choiceFault(choice) === undefined,
+        (issue) => choiceFault(issue.input) ?? '',
+      ),
+    ),
+    { enable: [], disable: [] },
+  ),
+  /** Configuration of single admission plugins, by name, in upstream's formats. */
+  admission: v.optional(settingsSchema, {}),
 });
 
 export type Config = v.InferOutput<typeof schema>;

@@ -147,6 +147,7 @@ export function workerConfig(options: Options, tenant: object, replicas: number[
     controlLoops: options.controlLoops,
     eventTTLSeconds: options.eventTTLSeconds,
     compactionIntervalSeconds: options.compactionIntervalSeconds,
+    admissionPlugins: options.admissionPlugins,
   });
 }
 

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { choiceFault, type PluginChoice } from '../admission/order.ts';
 
 /** What `npm start` was asked for; absent values fall back to the data folder's record, then to the defaults. */
 export interface Options {
@@ -8,6 +9,7 @@ export interface Options {
   replicas: number | undefined;
   processes: number | undefined;
   controlLoops: 'all' | 'none' | string[];
+  admissionPlugins: PluginChoice;
   staticTokenFile: string | undefined;
   advertiseAddress: string;
   serviceClusterIPRange: string;
@@ -73,7 +75,23 @@ const flags: Flag[] = [
     value: 'all|none|NAME,…',
     help: 'which control loops of a controller-manager run (all)',
     set: (o, text) => {
-      o.controlLoops = text === 'all' || text === 'none' ? text : text.split(',').filter((name) => name !== '');
+      o.controlLoops = text === 'all' || text === 'none' ? text : names(text);
+    },
+  },
+  {
+    name: 'enable-admission-plugins',
+    value: 'NAME,…',
+    help: 'admission plugins to run beside the usual ones',
+    set: (o, text) => {
+      o.admissionPlugins = { ...o.admissionPlugins, enable: [...o.admissionPlugins.enable, ...names(text)] };
+    },
+  },
+  {
+    name: 'disable-admission-plugins',
+    value: 'NAME,…',
+    help: 'admission plugins not to run',
+    set: (o, text) => {
+      o.admissionPlugins = { ...o.admissionPlugins, disable: [...o.admissionPlugins.disable, ...names(text)] };
     },
   },
   {
@@ -127,6 +145,7 @@ export function parseOptions(args: string[]): Options {
     replicas: undefined,
     processes: undefined,
     controlLoops: 'all',
+    admissionPlugins: { enable: [], disable: [] },
     staticTokenFile: undefined,
     advertiseAddress: '127.0.0.1',
     serviceClusterIPRange: '10.0.0.0/24',
@@ -143,6 +162,8 @@ export function parseOptions(args: string[]): Options {
     if (text === undefined) throw new UsageError(`--${flag.name} needs a value.`);
     flag.set(options, text);
   }
+  const fault = choiceFault(options.admissionPlugins);
+  if (fault !== undefined) throw new UsageError(fault);
   return options;
 }
 
@@ -151,6 +172,8 @@ export function usage(): string {
   const lines = flags.map(({ name, value, help }) => `  ${`--${name} ${value}`.padEnd(34)}${help}`);
   return ['usage: npm start -- [flags]', ...lines].join('\n');
 }
+
+const names = (text: string): string[] => text.split(',').filter((name) => name !== '');
 
 function integer(name: string, text: string, min: number, max: number): number {
   const n = Number(text);

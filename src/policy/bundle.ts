@@ -1,8 +1,9 @@
-import type { JsonObject } from '../api/object.ts';
+import type { JsonObject, KubeObject } from '../api/object.ts';
 import { type Keyspace, POLICY_PREFIXES, type Revision, type StoredRecord } from '../keyspace/types.ts';
 import type { Resource } from '../registry/resource.ts';
 import type { TenantUid } from '../request/context.ts';
 import { customResources } from './custom-resources.ts';
+import { quotaOfMark } from './quota-marks.ts';
 import { type RbacEntry, RbacIndex, rbacEntry } from './rbac-index.ts';
 
 /** What one policy record compiles to; kept between loads while its modRevision stays. */
@@ -10,6 +11,8 @@ interface Compiled {
   modRevision: Revision;
   rbac?: RbacEntry;
   rows?: Resource[];
+  /** A LimitRange, as it is stored. */
+  limits?: KubeObject;
 }
 
 /** A tenant's policy objects, compiled. Immutable; `revision` is the policy revision that it was built from. */
@@ -18,6 +21,10 @@ export interface PolicyBundle {
   readonly rbac: RbacIndex;
   /** Rows of served custom resources, by `group/version` and then plural name, like `builtins`. */
   readonly resources: ReadonlyMap<string, ReadonlyMap<string, Resource>>;
+  /** Limit ranges, by namespace. */
+  readonly limitRanges: ReadonlyMap<string, readonly KubeObject[]>;
+  /** Names of the quotas that may count something, by namespace: their records are read at need. */
+  readonly quotas: ReadonlyMap<string, readonly string[]>;
   /** By key, in key order. */
   readonly compiled: ReadonlyMap<string, Compiled>;
 }
@@ -44,6 +51,7 @@ async function compile(record: StoredRecord): Promise<Compiled> {
   if (object.kind === 'CustomResourceDefinition') {
     return { modRevision: record.modRevision, rows: await customResources(object) };
   }
+  if (object.kind === 'LimitRange') return { modRevision: record.modRevision, limits: object as KubeObject };
   const rbac = rbacEntry(object);
   return { modRevision: record.modRevision, ...(rbac === undefined ? {} : { rbac }) };
 }
@@ -92,17 +100,28 @@ async function load(keyspace: Keyspace, previous: PolicyBundle | undefined): Pro
   return build(Math.min(...lists.map((l) => l.policyRevision)), compiled);
 }
 
+function append<T>(map: Map<string, T[]>, key: string, value: T): void {
+  const known = map.get(key);
+  if (known === undefined) map.set(key, [value]);
+  else known.push(value);
+}
+
 function build(revision: Revision, compiled: Map<string, Compiled>): PolicyBundle {
   const resources = new Map<string, Map<string, Resource>>();
   const rbac: RbacEntry[] = [];
-  for (const entry of compiled.values()) {
+  const limitRanges = new Map<string, KubeObject[]>();
+  const quotas = new Map<string, string[]>();
+  for (const [key, entry] of compiled) {
+    if (entry.limits !== undefined) append(limitRanges, entry.limits.metadata.namespace ?? '', entry.limits);
+    const quota = quotaOfMark(key);
+    if (quota !== undefined) append(quotas, quota.namespace, quota.name);
     if (entry.rbac !== undefined) rbac.push(entry.rbac);
     for (const row of entry.rows ?? []) {
       const rows = resources.get(row.groupVersion) ?? new Map<string, Resource>();
       resources.set(row.groupVersion, rows.set(row.resource, row));
     }
   }
-  return { revision, rbac: new RbacIndex(rbac), resources, compiled };
+  return { revision, rbac: new RbacIndex(rbac), resources, limitRanges, quotas, compiled };
 }
 
 /**

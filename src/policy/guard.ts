@@ -7,6 +7,28 @@ import { notePolicyRevision, type PolicyBundle, policyAsOf, policyFor } from './
 /** How often a write is decided anew because the policy moved under it. */
 const ATTEMPTS = 10;
 
+/** What a request did by a part of the policy has to be done anew: that part changed meanwhile. */
+export class PolicyChangedError extends Error {}
+
+/**
+ * Does something by the policy, and anew where the part that it went by changed meanwhile. Throws 429 where that does not
+ * end. `warnings` loses what was added in vain.
+ */
+export async function byPolicy<T>(warnings: string[], act: () => Promise<T>): Promise<T> {
+  const { length } = warnings;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    try {
+      return await act();
+    } catch (error) {
+      if (!(error instanceof PolicyChangedError)) throw error;
+      warnings.length = length;
+    }
+  }
+  throw policyKeepsChanging();
+}
+
+const policyKeepsChanging = () => tooManyRequests('the policy keeps changing, please try again', 1);
+
 /**
  * One request's hold on the policy: decisions are made under the isolate's cached bundle, and made again before
  * anything leaves that was read or written under a newer policy revision.
@@ -22,7 +44,7 @@ export class RequestPolicy {
   /** The keyspace itself, for reads that decisions are made from. */
   readonly bare: Keyspace;
   #bundle: PolicyBundle;
-  readonly #checks: ((bundle: PolicyBundle) => unknown)[] = [];
+  readonly #checks = new Map<unknown, (bundle: PolicyBundle) => unknown>();
 
   private constructor(tenant: TenantUid, keyspace: Keyspace, bundle: PolicyBundle) {
     this.tenant = tenant;
@@ -53,19 +75,35 @@ export class RequestPolicy {
 
   /**
    * Makes a decision that rests on the policy. `check` throws a StatusError to refuse. A refusal is only believed once
-   * the policy is confirmed to be current; a consent is remembered and checked again when the policy moves.
+   * the policy is confirmed to be current; a consent is remembered and checked again when the policy moves, in place of
+   * an earlier one of the same `name`.
    */
-  async decide<T>(check: (bundle: PolicyBundle) => T | Promise<T>): Promise<T> {
+  async decide<T>(check: (bundle: PolicyBundle) => T | Promise<T>, name: unknown = check): Promise<T> {
     try {
       const result = await check(this.#bundle);
-      this.#checks.push(check);
+      this.#checks.set(name, check);
       return result;
     } catch (error) {
       if (!(error instanceof StatusError) || !(await this.#refresh())) throw error;
       const result = await check(this.#bundle);
-      this.#checks.push(check);
+      this.#checks.set(name, check);
       return result;
     }
+  }
+
+  /**
+   * A part of the policy, to act by. When a newer policy has another one by the time that something leaves,
+   * {@link PolicyChangedError} is thrown, and what was done by it must be done anew. `name`: what it is; asked for again
+   * under that name, the newer answer counts. `same` tells whether two answers ask for the same.
+   */
+  follow<T>(name: string, select: (bundle: PolicyBundle) => T, same: (a: T, b: T) => boolean): Promise<T> {
+    let taken: { value: T } | undefined;
+    return this.decide((bundle) => {
+      const value = select(bundle);
+      if (taken !== undefined && !same(taken.value, value)) throw new PolicyChangedError(name);
+      taken = { value };
+      return value;
+    }, name);
   }
 
   /**
@@ -97,25 +135,25 @@ export class RequestPolicy {
   }
 
   async #recheck(): Promise<void> {
-    for (const check of this.#checks) await check(this.#bundle);
+    for (const check of [...this.#checks.values()]) await check(this.#bundle);
   }
 
   async #checked<T extends { policyRevision: Revision }>(answer: Promise<T>): Promise<T> {
     const result = await answer;
     notePolicyRevision(this.tenant, result.policyRevision);
-    if (this.#checks.length > 0 && (await this.#advance(result.policyRevision))) await this.#recheck();
+    if (this.#checks.size > 0 && (await this.#advance(result.policyRevision))) await this.#recheck();
     return result;
   }
 
   async #propose(batch: Batch, policyRevision?: Revision): Promise<ProposeResult> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const under = policyRevision ?? (this.#checks.length > 0 ? this.#bundle.revision : undefined);
+      const under = policyRevision ?? (this.#checks.size > 0 ? this.#bundle.revision : undefined);
       const result = await this.bare.propose(batch, under);
       notePolicyRevision(this.tenant, result.policyRevision);
       if (result.ok || !('policyMoved' in result) || policyRevision !== undefined) return result;
       await this.#advance(result.policyRevision);
       await this.#recheck();
     }
-    throw tooManyRequests('the policy keeps changing, please try again', 1);
+    throw policyKeepsChanging();
   }
 }

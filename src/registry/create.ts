@@ -1,11 +1,12 @@
 import { admit, validate } from '../admission/chain.ts';
 import { namespaceRefusal } from '../admission/namespace-lifecycle.ts';
-import { plugins } from '../admission/plugins.ts';
+import { pluginsOf } from '../admission/plugins.ts';
 import type { KubeObject } from '../api/object.ts';
 import { formatTime } from '../api/time.ts';
 import { validateCreate } from '../api/validation/index.ts';
 import { checkEscalation } from '../authz/escalation.ts';
 import type { Condition, StoredRecord } from '../keyspace/types.ts';
+import { byPolicy } from '../policy/guard.ts';
 import { alreadyExists, forbidden, invalid, plainError, StatusError } from '../status/status.ts';
 import { writeWarnings } from './custom.ts';
 import { keyOf } from './keys.ts';
@@ -60,10 +61,12 @@ export async function createObject(scope: Scope, object: KubeObject, steps: Crea
   dedupOwnerReferences(object, ctx.warnings, false);
   try {
     const managed = steps.manage(object);
-    await admit(plugins, attributesOf(scope, 'CREATE', managed, undefined));
-    dedupOwnerReferences(managed, ctx.warnings, true);
-    await checkEscalation(ctx, scope.resource, managed, undefined);
-    return await createNamed(scope, managed, steps);
+    return await byPolicy(ctx.warnings, async () => {
+      await admit(pluginsOf(ctx), attributesOf(scope, 'CREATE', managed, undefined));
+      dedupOwnerReferences(managed, ctx.warnings, true);
+      await checkEscalation(ctx, scope.resource, managed, undefined);
+      return createNamed(scope, managed, steps);
+    });
   } catch (error) {
     if (error instanceof StatusError && !namespaceErrors.has(error)) await requireLiveNamespace(scope);
     throw error;
@@ -105,7 +108,10 @@ export async function prepareNew(scope: Scope, object: KubeObject): Promise<void
   prepareForCreate(resource, object, { now, user: ctx.user, warnings: ctx.warnings });
   const faults = validateCreate(resource, object);
   if (faults.length > 0) throw invalid(kindSubject(scope, object), object.metadata.name ?? '', faults);
-  await validate(plugins, attributesOf({ ...scope, name: object.metadata.name ?? '' }, 'CREATE', object, undefined));
+  await validate(
+    pluginsOf(ctx),
+    attributesOf({ ...scope, name: object.metadata.name ?? '' }, 'CREATE', object, undefined),
+  );
   ctx.warnings.push(...writeWarnings(resource, object), ...podWarnings(resource, object));
 }
 

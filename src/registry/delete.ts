@@ -1,5 +1,5 @@
 import { admit, validate } from '../admission/chain.ts';
-import { plugins } from '../admission/plugins.ts';
+import { pluginsOf } from '../admission/plugins.ts';
 import { isObject, type JsonObject, type KubeObject } from '../api/object.ts';
 import { formatTime } from '../api/time.ts';
 import type { Operation, StoredRecord } from '../keyspace/types.ts';
@@ -149,8 +149,8 @@ async function attempt(
   const step = decide(scope, options, object);
   const attributes = attributesOf(scope, 'DELETE', undefined, old);
   if (step.type !== 'none') {
-    await admit(plugins, attributes);
-    await validate(plugins, attributes);
+    await admit(pluginsOf(ctx), attributes);
+    await validate(pluginsOf(ctx), attributes);
   }
   const put = step.type === 'mark' || step.type === 'markAndDelete' ? putOf(scope, key, object, old) : undefined;
   const same = put !== undefined && step.type === 'mark' && sameBytes(put.value, record.value);

@@ -1,10 +1,11 @@
 import { admit, validate } from '../admission/chain.ts';
-import { plugins } from '../admission/plugins.ts';
+import { pluginsOf } from '../admission/plugins.ts';
 import type { KubeObject } from '../api/object.ts';
 import { validateUpdate } from '../api/validation/index.ts';
 import { keepTimesOfNoop } from '../apply/managed-fields.ts';
 import { checkEscalation } from '../authz/escalation.ts';
 import type { Operation, StoredRecord } from '../keyspace/types.ts';
+import { byPolicy } from '../policy/guard.ts';
 import { causes, conflict, invalid, notFound, plainError, StatusError } from '../status/status.ts';
 import { releasesOf } from './allocation.ts';
 import { AllocationLost, commitNew, prepareNew } from './create.ts';
@@ -77,7 +78,7 @@ export async function updateObject(scope: Scope, update: Update): Promise<Writte
   let confirmed = false;
   for (;;) {
     const warned = ctx.warnings.length;
-    const outcome: Outcome = await attempt(scope, update, key, record, confirmed).catch(
+    const outcome: Outcome = await byPolicy(ctx.warnings, () => attempt(scope, update, key, record, confirmed)).catch(
       async (error: unknown): Promise<Outcome> => {
         if (confirmed || !(error instanceof StatusError)) throw error;
         const current = await readConfirmed(ctx, key);
@@ -184,7 +185,7 @@ async function decide(scope: Scope, update: Update, record: StoredRecord | undef
   if (update.raw && old !== undefined) return { type: 'put', object, old, companions: undefined };
   if (!update.internal) {
     dedupOwnerReferences(object, ctx.warnings, false);
-    await admit(plugins, attributesOf(scope, old === undefined ? 'CREATE' : 'UPDATE', object, old));
+    await admit(pluginsOf(ctx), attributesOf(scope, old === undefined ? 'CREATE' : 'UPDATE', object, old));
     dedupOwnerReferences(object, ctx.warnings, true);
     if (subresource === '') await checkEscalation(ctx, resource, object, old);
   }
@@ -243,7 +244,7 @@ async function prepareChange(scope: Scope, update: Update, object: KubeObject, o
     ...writeWarnings(resource, next, old),
     ...(subresource === '' ? podWarnings(resource, next, old) : []),
   );
-  if (!update.internal) await validate(plugins, attributesOf(scope, 'UPDATE', next, old));
+  if (!update.internal) await validate(pluginsOf(ctx), attributesOf(scope, 'UPDATE', next, old));
   return next;
 }
 

@@ -1,3 +1,4 @@
+import type { Plugin } from '../admission/chain.ts';
 import type { Config } from '../config.ts';
 import type { Keyspace } from '../keyspace/types.ts';
 import type { RequestPolicy } from '../policy/guard.ts';
@@ -46,6 +47,8 @@ export interface RequestContext {
   readonly policy?: RequestPolicy;
   /** The cluster's configuration; absent only in unit tests of the store. */
   readonly config?: Config;
+  /** The admission plugins that are on, in order; absent only in unit tests of the store: the usual ones. */
+  readonly plugins?: readonly Plugin[];
   /** Resolved row, once known. */
   resource?: Resource;
   /** Texts of `Warning: 299 - "…"` headers, in order. */
