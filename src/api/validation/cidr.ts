@@ -49,7 +49,8 @@ export function parseCidr(text: string): Cidr | undefined {
   return { family: 6, address: v6, length, padded, mapped: v6 >> 32n === MAPPED };
 }
 
-const masked = (cidr: Cidr) => {
+/** The address of a range without what is beyond its prefix. */
+export const masked = (cidr: Cidr) => {
   const rest = widthOf(cidr) - BigInt(cidr.length);
   return (cidr.address >> rest) << rest;
 };
@@ -75,11 +76,13 @@ function v6Text(address: bigint): string {
   return `${before}::${after}`;
 }
 
-function canonicalText(cidr: Cidr): string {
-  const address = masked(cidr);
-  const octets = [24n, 16n, 8n, 0n].map((shift) => (address >> shift) & 255n);
-  return `${cidr.family === 4 ? octets.join('.') : v6Text(address)}/${cidr.length}`;
+/** An address in its canonical form (RFC 5952). */
+export function addressText(family: 4 | 6, address: bigint): string {
+  if (family === 6) return v6Text(address);
+  return [24n, 16n, 8n, 0n].map((shift) => (address >> shift) & 255n).join('.');
 }
+
+const canonicalText = (cidr: Cidr): string => `${addressText(cidr.family, masked(cidr))}/${cidr.length}`;
 
 /** What is wrong with a range of addresses; its form need not be the canonical one. */
 export function cidrErrors(text: string): string[] {

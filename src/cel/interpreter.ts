@@ -1,0 +1,385 @@
+import { ACCU, type Call, type Comprehension, type Expr, isBinding, type List, type Literal } from './ast.ts';
+import { LIST_COST, MAP_COST, STRUCT_COST } from './cost-numbers.ts';
+import type { Environment } from './environment.ts';
+import {
+  CostExceeded,
+  charge,
+  constant,
+  dispatch,
+  type Eval,
+  type Frame,
+  faultAsValue,
+  given,
+  iterate,
+} from './evaluation.ts';
+import { BINARY, negate } from './operators.ts';
+import { runtimeCostOf } from './runtime-cost.ts';
+import { elementAt, isPresent, member, optionalElement, optionalMember } from './selection.ts';
+import {
+  ArrayList,
+  CelList,
+  CelMap,
+  EntryMap,
+  Fault,
+  noOverload,
+  Optional,
+  sizeOf,
+  TypeValue,
+  Uint,
+  type Value,
+} from './values.ts';
+
+/** What evaluation gives: the value, or the fault, with the cost of either. */
+export type Outcome =
+  | { ok: true; value: Value; cost: number }
+  | { ok: false; fault: Fault | CostExceeded; cost: number };
+
+/** An expression made ready to run. */
+export interface Program {
+  /** `bindings`: values of variables; those left out are unknown to the expression. `limit`: cost at which it ends. */
+  evaluate: (bindings: Readonly<Record<string, Value | undefined>>, limit: number) => Outcome;
+}
+
+class Planner {
+  readonly #env: Environment;
+  readonly #scope: [string, number][] = [];
+  readonly roots = new Map<string, number>();
+  slots = 0;
+
+  constructor(env: Environment) {
+    this.#env = env;
+  }
+
+  plan(e: Expr): Eval {
+    switch (e.kind) {
+      case 'literal': {
+        const value = constant(e);
+        return () => value;
+      }
+      case 'ident':
+        return this.#ident(e.name);
+      case 'select': {
+        const [operand, { field }] = [this.plan(e.operand), e];
+        if (e.test) return (f) => isPresent(operand(f), field);
+        return (f) => {
+          const value = operand(f);
+          charge(f, 1);
+          return member(value, field);
+        };
+      }
+      case 'call':
+        return this.#call(e);
+      case 'list':
+        return this.#list(e);
+      case 'map':
+        return this.#entries(
+          e.entries.map(({ key, value, optional }) => [this.plan(key), this.plan(value), optional]),
+          MAP_COST,
+        );
+      case 'struct': {
+        const fields = e.fields.map(({ name, value, optional }): [Eval, Eval, boolean] => [
+          () => name,
+          this.plan(value),
+          optional,
+        ]);
+        return this.#entries(fields, STRUCT_COST, e.type?.kind === 'struct' ? e.type.name : e.name);
+      }
+      case 'comprehension':
+        return this.#comprehension(e);
+    }
+  }
+
+  #ident(name: string): Eval {
+    const plain = name.startsWith('.') ? name.slice(1) : name;
+    const local = plain === name ? this.#scope.findLast(([known]) => known === name) : undefined;
+    if (local === undefined && !this.#env.variables.has(plain)) {
+      const type = this.#env.typeNames.get(plain);
+      if (type !== undefined) {
+        const value = new TypeValue(type.params[0]!.name);
+        return () => value;
+      }
+    }
+    const slot = local?.[1] ?? this.#root(plain);
+    return (f) => {
+      charge(f, 1);
+      const value = f.slots[slot];
+      if (value instanceof Fault) throw value;
+      if (value === undefined) throw new Fault(`no such attribute(s): ${plain}`);
+      return value;
+    };
+  }
+
+  #root(name: string): number {
+    const known = this.roots.get(name);
+    if (known !== undefined) return known;
+    this.roots.set(name, this.slots);
+    return this.slots++;
+  }
+
+  #list(e: List): Eval {
+    const isConstant = e.elements.length > 0 && e.optional.size === 0 && e.elements.every((x) => x.kind === 'literal');
+    if (isConstant) {
+      const value = new ArrayList(e.elements.map((x) => constant(x as Literal)));
+      return () => value;
+    }
+    const elements = e.elements.map((x) => this.plan(x));
+    if (e.optional.size === 0) {
+      return (f) => {
+        const items = elements.map((x) => x(f));
+        charge(f, LIST_COST);
+        return new ArrayList(items);
+      };
+    }
+    return (f) => {
+      const items: Value[] = [];
+      for (const [i, x] of elements.entries()) {
+        const value = e.optional.has(i) ? given(x(f)) : x(f);
+        if (value !== undefined) items.push(value);
+      }
+      charge(f, LIST_COST);
+      return new ArrayList(items);
+    };
+  }
+
+  #entries(entries: [Eval, Eval, boolean][], cost: number, type?: string): Eval {
+    return (f) => {
+      const out = new EntryMap([], type);
+      for (const [key, value, optional] of entries) {
+        const k = key(f);
+        const v = optional ? given(value(f)) : value(f);
+        if (v === undefined) continue;
+        if (typeof k === 'number' || (typeof k === 'object' && !(k instanceof Uint))) {
+          throw new Fault('unsupported key type');
+        }
+        out.insert(k, v);
+      }
+      charge(f, cost);
+      return out;
+    };
+  }
+
+  #call(e: Call): Eval {
+    switch (e.name) {
+      case '_?_:_':
+        return this.#conditional(e);
+      case '_&&_':
+        return this.#logical(e, false);
+      case '_||_':
+        return this.#logical(e, true);
+      case '@not_strictly_false':
+        return this.#notStrictlyFalse(e);
+      case '_[_]':
+      case '_[?_]':
+      case '_?._':
+        return this.#index(e);
+      case 'or':
+      case 'orValue':
+        if (e.target !== undefined) return this.#alternative(e);
+        break;
+      default:
+    }
+    const accumulated = this.#accumulation(e);
+    if (accumulated !== undefined) return accumulated;
+    return this.#operator(e) ?? this.#function(e);
+  }
+
+  #conditional(e: Call): Eval {
+    const [condition, yes, no] = e.args.map((x) => this.plan(x)) as [Eval, Eval, Eval];
+    return (f) => {
+      const value = condition(f);
+      if (typeof value !== 'boolean') throw noOverload();
+      return value ? yes(f) : no(f);
+    };
+  }
+
+  /** `&&` and `||`: either side may decide, even when the other one fails. */
+  #logical(e: Call, deciding: boolean): Eval {
+    const [left, right] = e.args.map((x) => this.plan(x)) as [Eval, Eval];
+    return (f) => {
+      let fault: Fault | undefined;
+      for (const side of [left, right]) {
+        try {
+          const value = side(f);
+          if (value === deciding) return deciding;
+          if (typeof value !== 'boolean') throw noOverload();
+        } catch (error) {
+          if (!(error instanceof Fault)) throw error;
+          fault ??= error;
+        }
+      }
+      if (fault !== undefined) throw fault;
+      return !deciding;
+    };
+  }
+
+  #notStrictlyFalse(e: Call): Eval {
+    const inner = this.plan(e.args[0]!);
+    return (f) => {
+      const value = faultAsValue(inner, f);
+      charge(f, 1);
+      return value !== false;
+    };
+  }
+
+  #index(e: Call): Eval {
+    const [container, key] = e.args.map((x) => this.plan(x)) as [Eval, Eval];
+    const get = { '_[_]': elementAt, '_[?_]': optionalElement, '_?._': optionalMember }[e.name]!;
+    return (f) => {
+      const [from, at] = [container(f), key(f)];
+      charge(f, 1);
+      return get(from, at);
+    };
+  }
+
+  #alternative(e: Call): Eval {
+    const [first, other] = [this.plan(e.target!), this.plan(e.args[0]!)];
+    return (f) => {
+      const value = first(f);
+      if (!(value instanceof Optional)) throw noOverload();
+      if (!value.present) return other(f);
+      return e.name === 'or' ? value : value.value;
+    };
+  }
+
+  /** Additions to an accumulator are made in place: nothing else can see it. */
+  #accumulation(e: Call): Eval | undefined {
+    const [first, second] = e.args;
+    if (first?.kind !== 'ident' || first.name !== ACCU) return undefined;
+    if (e.name === '_+_' && second?.kind === 'list') {
+      const [accu, added] = [this.plan(first), this.plan(second)];
+      return (f) => {
+        const [list, more] = [accu(f), added(f)];
+        if (!(list instanceof ArrayList) || !(more instanceof CelList)) throw noOverload();
+        charge(f, 1);
+        for (const item of more) list.push(item);
+        return list;
+      };
+    }
+    if (e.name !== 'cel.@mapInsert') return undefined;
+    const [accu, ...rest] = e.args.map((x) => this.plan(x)) as [Eval, ...Eval[]];
+    return (f) => {
+      const map = accu(f);
+      const [key, value] = rest.map((x) => x(f));
+      charge(f, 1);
+      if (!(map instanceof EntryMap) || key === undefined) throw noOverload();
+      if (value !== undefined) map.insert(key, value);
+      else if (key instanceof CelMap) for (const k of key.keys()) map.insert(k, key.get(k)!);
+      else throw noOverload();
+      return map;
+    };
+  }
+
+  #operator(e: Call): Eval | undefined {
+    const cost = runtimeCostOf(e.name);
+    const [first, second] = e.args;
+    const binary = second === undefined ? undefined : BINARY[e.name];
+    if (binary !== undefined) {
+      const [a, b] = [this.plan(first!), this.plan(second!)];
+      return (f) => {
+        const [x, y] = [a(f), b(f)];
+        const value = binary(x, y);
+        charge(f, cost([x, y], value));
+        return value;
+      };
+    }
+    if (e.name === '!_' || e.name === '-_') {
+      const operand = this.plan(first!);
+      return (f) => {
+        const value = operand(f);
+        charge(f, 1);
+        if (e.name === '-_') return negate(value);
+        if (typeof value !== 'boolean') throw noOverload();
+        return !value;
+      };
+    }
+    if (e.name !== 'size') return undefined;
+    const operand = this.plan(e.target ?? first!);
+    return (f) => {
+      const value = operand(f);
+      charge(f, 1);
+      const sized = typeof value === 'object' && value !== null && !(value instanceof Optional) && 'size' in value;
+      if (typeof value === 'string' || sized || value instanceof Uint8Array) return BigInt(sizeOf(value));
+      throw noOverload();
+    };
+  }
+
+  #function(e: Call): Eval {
+    const cost = runtimeCostOf(e.name);
+    const all = this.#env.functions.get(e.name) ?? [];
+    const candidates = all.filter(
+      ({ id, member: isMember, call }) =>
+        call !== undefined && isMember === (e.target !== undefined) && (e.overloads?.includes(id) ?? true),
+    );
+    const args = (e.target === undefined ? e.args : [e.target, ...e.args]).map((x) => this.plan(x));
+    return (f) => {
+      const values = args.map((x) => x(f));
+      const value = dispatch(e.name, candidates, values);
+      charge(f, cost(values, value));
+      return value;
+    };
+  }
+
+  #comprehension(e: Comprehension): Eval {
+    if (isBinding(e)) return this.#binding(e);
+    const [range, init] = [this.plan(e.range), this.plan(e.init)];
+    const accuSlot = this.#push(e.accu);
+    const firstSlot = this.#push(e.variable);
+    const secondSlot = e.second === undefined ? undefined : this.#push(e.second);
+    const [condition, step] = [this.plan(e.condition), this.plan(e.step)];
+    this.#scope.length -= secondSlot === undefined ? 1 : 2;
+    const result = this.plan(e.result);
+    this.#scope.pop();
+    return (f) => {
+      const over = range(f);
+      f.slots[accuSlot] = init(f);
+      iterate(over, secondSlot !== undefined, (first, second) => {
+        f.slots[firstSlot] = first;
+        if (secondSlot !== undefined) f.slots[secondSlot] = second;
+        if (condition(f) !== true) return false;
+        f.slots[accuSlot] = faultAsValue(step, f);
+        return true;
+      });
+      return result(f);
+    };
+  }
+
+  #binding(e: Comprehension): Eval {
+    const init = this.plan(e.init);
+    const slot = this.#push(e.accu);
+    const result = this.plan(e.result);
+    this.#scope.pop();
+    return (f) => {
+      const before = f.slots[slot];
+      f.slots[slot] = init(f);
+      charge(f, LIST_COST);
+      const value = result(f);
+      f.slots[slot] = before;
+      return value;
+    };
+  }
+
+  #push(name: string): number {
+    this.#scope.push([name, this.slots]);
+    return this.slots++;
+  }
+}
+
+/** Makes a checked expression ready to run. */
+export function planProgram(env: Environment, expr: Expr): Program {
+  const planner = new Planner(env);
+  const run = planner.plan(expr);
+  const { roots, slots } = planner;
+  return {
+    evaluate: (bindings, limit) => {
+      const frame: Frame = { slots: new Array<Value | Fault | undefined>(slots).fill(undefined), cost: 0, limit };
+      for (const [name, slot] of roots) if (Object.hasOwn(bindings, name)) frame.slots[slot] = bindings[name];
+      try {
+        const value = run(frame);
+        return { ok: true, value, cost: frame.cost };
+      } catch (error) {
+        if (!(error instanceof Fault || error instanceof CostExceeded)) throw error;
+        return { ok: false, fault: error, cost: frame.cost };
+      }
+    },
+  };
+}
