@@ -2,9 +2,19 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 
+const JSON_TYPE = 'application/json';
+
 /** An object of the API, as far as these tests look at it. */
 export interface ApiObject {
-  metadata: { name: string; resourceVersion: string };
+  metadata: {
+    name: string;
+    resourceVersion: string;
+    labels?: Record<string, string>;
+    annotations?: Record<string, string>;
+  };
+  data?: Record<string, string>;
+  /** Of a Status. */
+  code?: number;
 }
 
 export interface Answer {
@@ -38,9 +48,9 @@ export class ApiClient {
   }
 
   /** Sends a request. Rejects when the connection breaks or nothing came within `timeoutMs`. */
-  call(method: string, path: string, body?: unknown, timeoutMs = 40_000): Promise<Answer> {
+  call(method: string, path: string, body?: unknown, type = JSON_TYPE, timeoutMs = 40_000): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const outgoing = this.#request(method, path, body, (response) => {
+      const outgoing = this.#request(method, path, body, type, (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('error', reject);
@@ -64,9 +74,9 @@ export class ApiClient {
   /** The events of one watch request until it ends or breaks. */
   async *watch(path: string, signal: AbortSignal): AsyncGenerator<WatchEvent> {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      const outgoing = this.#request('GET', path, undefined, resolve);
+      const outgoing = this.#request('GET', path, undefined, JSON_TYPE, resolve);
       outgoing.on('error', reject);
-      signal.addEventListener('abort', () => outgoing.destroy());
+      signal.addEventListener('abort', () => outgoing.destroy(), { once: true });
     });
     let rest = '';
     for await (const chunk of response) {
@@ -80,9 +90,9 @@ export class ApiClient {
     this.#agent.destroy();
   }
 
-  #request(method: string, path: string, body: unknown, onResponse: (response: IncomingMessage) => void) {
+  #request(method: string, path: string, body: unknown, type: string, onResponse: (response: IncomingMessage) => void) {
     const payload = body === undefined ? undefined : JSON.stringify(body);
-    const headers = payload ? { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) } : {};
+    const headers = payload ? { 'content-type': type, 'content-length': Buffer.byteLength(payload) } : {};
     const { hostname, port } = this.#base;
     const outgoing = request({ hostname, port, method, path, headers, agent: this.#agent }, onResponse);
     outgoing.end(payload);
