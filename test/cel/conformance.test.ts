@@ -157,7 +157,7 @@ const firstLine = (text: string) => text.split('\n')[0]!;
 
 describe.each([
   ['parsing', getParsingSuite, 100],
-  ['checking', getCheckingSuite, 50],
+  ['checking', getCheckingSuite, 40],
 ] as const)('%s as in cel-go', (_name, get, least) => {
   test('types and messages', () => {
     const env = { ...kubernetesEnvironment, mixedLiterals: true };
