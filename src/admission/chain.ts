@@ -1,4 +1,6 @@
 import type { KubeObject } from '../api/object.ts';
+import type { Batch } from '../keyspace/types.ts';
+import { PolicyChangedError } from '../policy/guard.ts';
 import type { Resource } from '../registry/resource.ts';
 import type { RequestContext } from '../request/context.ts';
 
@@ -19,6 +21,9 @@ export interface Attributes {
   dryRun: boolean;
 }
 
+/** What commits with a write that costs something, and on which conditions. */
+export type Charge = Batch;
+
 /** A built-in admission plugin. It refuses by throwing a StatusError. */
 export interface Plugin {
   /** Upstream's name, which also gives its place in the order. */
@@ -28,6 +33,13 @@ export interface Plugin {
   operations: readonly Attributes['operation'][];
   admit?: (attributes: Attributes) => Promise<void> | void;
   validate?: (attributes: Attributes) => Promise<void> | void;
+  /**
+   * What a write costs, asked last, and again where it could not be paid because others were charged meanwhile
+   * (`contended`).
+   */
+  charge?: (attributes: Attributes, contended: boolean) => Promise<Charge | undefined>;
+  /** The part of the policy that {@link charge} goes by. */
+  followed?: (attributes: Attributes) => string;
 }
 
 function handles(plugin: Plugin, { resource, subresource, operation }: Attributes): boolean {
@@ -48,6 +60,31 @@ export async function admit(plugins: readonly Plugin[], attributes: Attributes):
 export async function validate(plugins: readonly Plugin[], attributes: Attributes): Promise<void> {
   for (const plugin of plugins) {
     if (plugin.validate !== undefined && handles(plugin, attributes)) await plugin.validate(attributes);
+  }
+}
+
+/**
+ * Asks what a write costs and does it with that; the first refusal ends it. Undefined where the policy that the cost
+ * goes by changed meanwhile: ask again.
+ */
+export async function charge<T>(
+  plugins: readonly Plugin[],
+  attributes: Attributes,
+  contended: boolean,
+  act: (charges: Charge[]) => Promise<T>,
+): Promise<T | undefined> {
+  const asked = plugins.filter((plugin) => plugin.charge !== undefined && handles(plugin, attributes));
+  try {
+    const charges: Charge[] = [];
+    for (const plugin of asked) {
+      const cost = await plugin.charge?.(attributes, contended);
+      if (cost !== undefined) charges.push(cost);
+    }
+    return await act(charges);
+  } catch (error) {
+    const own = error instanceof PolicyChangedError && asked.some((p) => p.followed?.(attributes) === error.part);
+    if (!own) throw error;
+    return undefined;
   }
 }
 

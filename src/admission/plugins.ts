@@ -8,6 +8,7 @@ import { namespaceLifecycle } from './namespace-lifecycle.ts';
 import { chosen, type PluginChoice } from './order.ts';
 import { podSecurity } from './pod-security.ts';
 import { priority } from './priority.ts';
+import { resourceQuota } from './resource-quota.ts';
 import { runtimeClass } from './runtime-class.ts';
 import { serviceAccount } from './service-account.ts';
 import { storageObjectInUseProtection } from './storage-protection.ts';
@@ -26,6 +27,7 @@ export const plugins: readonly Plugin[] = [
   storageObjectInUseProtection,
   runtimeClass,
   defaultIngressClass,
+  resourceQuota,
 ];
 
 const byName: ReadonlyMap<string, Plugin> = new Map(plugins.map((plugin) => [plugin.name, plugin]));

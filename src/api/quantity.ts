@@ -203,3 +203,14 @@ function decimalText(q: Quantity): string {
   if (q.format === 'DecimalExponent') return `${unscaled}${exponent === 0 ? '' : `e${exponent}`}`;
   return `${unscaled}${DECIMAL_SUFFIXES.get(exponent) ?? ''}`;
 }
+
+/** A quantity rounded up to whole units. Throws {@link QuantityError}. */
+export function wholeUp(text: string): string {
+  const q = parseQuantity(text);
+  if (wholeUnits(q) !== undefined || q.unscaled < 0n) return formatQuantity(q);
+  return formatQuantity({
+    unscaled: ceilDivide(q.unscaled, 10n ** BigInt(-q.exponent)),
+    exponent: 0,
+    format: q.format,
+  });
+}

@@ -8,7 +8,14 @@ import { notePolicyRevision, type PolicyBundle, policyAsOf, policyFor } from './
 const ATTEMPTS = 10;
 
 /** What a request did by a part of the policy has to be done anew: that part changed meanwhile. */
-export class PolicyChangedError extends Error {}
+export class PolicyChangedError extends Error {
+  /** The part's name, see {@link RequestPolicy.follow}. */
+  readonly part: string;
+  constructor(part: string) {
+    super(`the policy changed: ${part}`);
+    this.part = part;
+  }
+}
 
 /**
  * Does something by the policy, and anew where the part that it went by changed meanwhile. Throws 429 where that does not

@@ -8,6 +8,7 @@ import { checkEscalation } from '../authz/escalation.ts';
 import type { Condition, StoredRecord } from '../keyspace/types.ts';
 import { byPolicy } from '../policy/guard.ts';
 import { alreadyExists, forbidden, invalid, plainError, StatusError } from '../status/status.ts';
+import { assessCharge, proposeCharged } from './charged.ts';
 import { writeWarnings } from './custom.ts';
 import { keyOf } from './keys.ts';
 import { generatedName } from './names.ts';
@@ -133,12 +134,14 @@ export async function commitNew(
 ): Promise<Written> {
   const { ctx, options } = scope;
   const own: Condition[] = [...namespaceConditions(scope), { type: 'absent', key }];
+  const attributes = attributesOf(scope, 'CREATE', object, undefined);
   if (options.dryRun) {
+    await assessCharge(attributes);
     await dryRunNew(scope, key, object);
     return { object };
   }
   const put = putOf(scope, key, object, undefined);
-  const result = await ctx.keyspace.propose({
+  const result = await proposeCharged(attributes, ctx.keyspace, {
     conditions: [...own, ...(companions?.conditions ?? [])],
     operations: [put, ...(companions?.operations ?? [])],
   });

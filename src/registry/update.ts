@@ -1,4 +1,4 @@
-import { admit, validate } from '../admission/chain.ts';
+import { type Attributes, admit, validate } from '../admission/chain.ts';
 import { pluginsOf } from '../admission/plugins.ts';
 import type { KubeObject } from '../api/object.ts';
 import { validateUpdate } from '../api/validation/index.ts';
@@ -8,6 +8,7 @@ import type { Operation, StoredRecord } from '../keyspace/types.ts';
 import { byPolicy } from '../policy/guard.ts';
 import { causes, conflict, invalid, notFound, plainError, StatusError } from '../status/status.ts';
 import { releasesOf } from './allocation.ts';
+import { assessCharge, proposeCharged } from './charged.ts';
 import { AllocationLost, commitNew, prepareNew } from './create.ts';
 import { writeWarnings } from './custom.ts';
 import { keyOf } from './keys.ts';
@@ -121,8 +122,11 @@ async function attempt(
     return outcome.ok ? { object, created: false } : again(update, outcome.current);
   }
   const put = putOf(scope, key, object, old);
+  const own = update.internal || update.raw;
+  const attributes = own ? undefined : attributesOf(scope, 'UPDATE', object, old);
   const same = sameBytes(put.value, record!.value) && record!.meta.tag.storageVersion === put.meta.tag.storageVersion;
   if (same || options.dryRun) {
+    if (!same && attributes !== undefined) await assessCharge(attributes);
     if (!confirmed) {
       const current = await readConfirmed(ctx, key);
       if (current?.modRevision !== record!.modRevision) return { retry: current };
@@ -130,7 +134,7 @@ async function attempt(
     object.metadata.resourceVersion = String(record!.modRevision);
     return same ? { object: toObject(resource, record!), record: record!, created: false } : { object, created: false };
   }
-  const outcome = await commit(scope, key, record!, [put], companions);
+  const outcome = await commit(scope, key, record!, [put], companions, attributes);
   if (!outcome.ok) return again(update, outcome.current);
   const stored = recordOf(put, record!.createRevision, outcome.revision);
   object.metadata.resourceVersion = String(outcome.revision);
@@ -161,8 +165,9 @@ async function commit(
   record: StoredRecord,
   operations: Operation[],
   companions: Companions | undefined,
+  attributes?: Attributes,
 ): Promise<{ ok: true; revision: number } | { ok: false; current: StoredRecord | undefined }> {
-  const result = await scope.ctx.keyspace.propose({
+  const result = await proposeCharged(attributes, scope.ctx.keyspace, {
     conditions: [{ type: 'revision', key, revision: record.modRevision }, ...(companions?.conditions ?? [])],
     operations: [...operations, ...(companions?.operations ?? [])],
   });
