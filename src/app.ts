@@ -6,6 +6,8 @@ import { authenticate } from './authn/index.ts';
 import { authorizeRequest } from './authz/index.ts';
 import type { Config } from './config.ts';
 import type { Metrics } from './discovery/metrics.ts';
+import { isLongRunning, tooManyFlows } from './flowcontrol/answer.ts';
+import type { FlowControl } from './flowcontrol/index.ts';
 import type { Keyspace } from './keyspace/types.ts';
 import { RequestPolicy } from './policy/guard.ts';
 import { serveResource } from './registry/dispatch.ts';
@@ -21,6 +23,7 @@ export interface AppDeps {
   config: Config;
   keyspace: (tenant: TenantUid) => Keyspace;
   metrics: Metrics;
+  flowControl: FlowControl;
   now: () => Date;
   /** Identity of calls that the process makes to itself. */
   loopback?: UserInfo;
@@ -105,6 +108,21 @@ const impersonation: Stage = () => async (c, next) => {
   await next();
 };
 
+/** Priority and fairness: every request that ends soon, and every watch until it is open, takes seats. */
+const fairness: Stage = (deps) => async (c, next) => {
+  const { info, user, policy, tenant, url } = c.var;
+  const { flows } = policy.bundle;
+  const classification = isLongRunning(info) ? undefined : flows.classify(user, info);
+  if (classification === undefined) return next();
+  const limit = Number(url.searchParams.get('limit')) || 0;
+  const estimate = { user, info, limit };
+  const pass = await deps.flowControl.enter(tenant, flows, classification, estimate, c.req.raw.signal);
+  if (pass === undefined) c.res = tooManyFlows();
+  else await next().finally(() => pass.done());
+  c.res.headers.set('X-Kubernetes-Pf-Flowschema-Uid', classification.schema.uid);
+  c.res.headers.set('X-Kubernetes-Pf-Prioritylevel-Uid', classification.level.uid);
+};
+
 const authorization: Stage = () => async (c, next) => {
   await authorizeRequest(c.get('user'), c.get('info'), c.get('url').searchParams, c.get('policy'));
   await next();
@@ -128,6 +146,7 @@ export const stages = Object.entries({
   authentication,
   policy,
   impersonation,
+  fairness,
   authorization,
   dispatch,
 });
@@ -137,8 +156,24 @@ function contextOf(c: Context<Env>, deps: AppDeps, plugins: readonly Plugin[]): 
   const request = c.req.raw;
   const { now, metrics, config } = deps;
   const longRunning = () => metrics.longRunning(info, request.method);
+  const listed = (objects: number) => deps.flowControl.listed(tenant, info, objects);
   const { keyspace } = policy;
-  return { request, url, tenant, auditId, info, user, keyspace, policy, config, plugins, warnings, now, longRunning };
+  return {
+    request,
+    url,
+    tenant,
+    auditId,
+    info,
+    user,
+    keyspace,
+    policy,
+    config,
+    plugins,
+    warnings,
+    now,
+    longRunning,
+    listed,
+  };
 }
 
 /** The API server of one isolate. */

@@ -28,6 +28,9 @@ const schema = v.object({
   securePort: v.optional(v.number(), 6443),
   /** Which controller-manager loops run: the server's own are always on. */
   controlLoops: v.optional(v.union([v.picklist(['all', 'none']), v.array(v.string())]), 'all'),
+  /** Requests served side by side in an isolate, together the seats of priority and fairness. */
+  maxRequestsInflight: v.optional(positive, 400),
+  maxMutatingRequestsInflight: v.optional(positive, 200),
   /** How long events are kept. */
   eventTTLSeconds: v.optional(positive, 3600),
   /** How long a shard keeps history for watches to resume and pages to stay consistent. */

@@ -4,6 +4,7 @@ import { createApp } from './app.ts';
 import { bootstrap } from './bootstrap/index.ts';
 import { type Bindings, type Config, parseConfig } from './config.ts';
 import { Metrics } from './discovery/metrics.ts';
+import { FlowControl } from './flowcontrol/index.ts';
 import { keyspaceClient } from './keyspace/client.ts';
 import type { Keyspace } from './keyspace/types.ts';
 import { policyFor } from './policy/bundle.ts';
@@ -40,7 +41,9 @@ function serverOf(env: Bindings): Server {
   const config = parseConfig(env.GUNWALE_CONFIG);
   const keyspace = () => keyspaceClient(env, config.tenant, waitUntil);
   const metrics = new Metrics(new Date());
-  const deps = { config, keyspace, metrics, now: () => new Date() };
+  const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight;
+  const flowControl = new FlowControl(seats, () => Date.now());
+  const deps = { config, keyspace, metrics, flowControl, now: () => new Date() };
   const clients = createApp(deps);
   const own = createApp({ ...deps, loopback: SERVER });
   const made: Server = {

@@ -190,6 +190,8 @@ export const POLICY_PREFIXES = [
   '/registry/clusterroles/',
   '/registry/clusterrolebindings/',
   '/registry/apiextensions.k8s.io/customresourcedefinitions/',
+  '/registry/flowschemas/',
+  '/registry/prioritylevelconfigurations/',
   '/registry/limitranges/',
   '/registry/quotas-in-force/',
 ] as const;

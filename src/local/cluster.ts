@@ -145,6 +145,8 @@ export function workerConfig(options: Options, tenant: object, replicas: number[
     advertiseAddress: options.advertiseAddress,
     securePort: options.port,
     controlLoops: options.controlLoops,
+    maxRequestsInflight: options.maxRequestsInflight,
+    maxMutatingRequestsInflight: options.maxMutatingRequestsInflight,
     eventTTLSeconds: options.eventTTLSeconds,
     compactionIntervalSeconds: options.compactionIntervalSeconds,
     admissionPlugins: options.admissionPlugins,

@@ -13,6 +13,8 @@ export interface Options {
   staticTokenFile: string | undefined;
   advertiseAddress: string;
   serviceClusterIPRange: string;
+  maxRequestsInflight: number;
+  maxMutatingRequestsInflight: number;
   eventTTLSeconds: number;
   compactionIntervalSeconds: number;
 }
@@ -119,6 +121,22 @@ const flags: Flag[] = [
     },
   },
   {
+    name: 'max-requests-inflight',
+    value: 'N',
+    help: 'reading requests side by side (400); with the next, the seats of priority and fairness',
+    set: (o, text) => {
+      o.maxRequestsInflight = integer('max-requests-inflight', text, 1, 100_000);
+    },
+  },
+  {
+    name: 'max-mutating-requests-inflight',
+    value: 'N',
+    help: 'writing requests side by side (200)',
+    set: (o, text) => {
+      o.maxMutatingRequestsInflight = integer('max-mutating-requests-inflight', text, 1, 100_000);
+    },
+  },
+  {
     name: 'event-ttl',
     value: 'DURATION',
     help: 'how long events are kept (1h0m0s)',
@@ -149,6 +167,8 @@ export function parseOptions(args: string[]): Options {
     staticTokenFile: undefined,
     advertiseAddress: '127.0.0.1',
     serviceClusterIPRange: '10.0.0.0/24',
+    maxRequestsInflight: 400,
+    maxMutatingRequestsInflight: 200,
     eventTTLSeconds: 3600,
     compactionIntervalSeconds: 300,
   };

@@ -1,4 +1,5 @@
 import type { JsonObject, KubeObject } from '../api/object.ts';
+import { FlowIndex, flowEntry } from '../flowcontrol/flow-schemas.ts';
 import { type Keyspace, POLICY_PREFIXES, type Revision, type StoredRecord } from '../keyspace/types.ts';
 import type { Resource } from '../registry/resource.ts';
 import type { TenantUid } from '../request/context.ts';
@@ -11,6 +12,7 @@ interface Compiled {
   modRevision: Revision;
   rbac?: RbacEntry;
   rows?: Resource[];
+  flow?: NonNullable<ReturnType<typeof flowEntry>>;
   /** A LimitRange, as it is stored. */
   limits?: KubeObject;
 }
@@ -25,6 +27,8 @@ export interface PolicyBundle {
   readonly limitRanges: ReadonlyMap<string, readonly KubeObject[]>;
   /** Names of the quotas that may count something, by namespace: their records are read at need. */
   readonly quotas: ReadonlyMap<string, readonly string[]>;
+  /** Flow schemas and priority levels. */
+  readonly flows: FlowIndex;
   /** By key, in key order. */
   readonly compiled: ReadonlyMap<string, Compiled>;
 }
@@ -52,6 +56,8 @@ async function compile(record: StoredRecord): Promise<Compiled> {
     return { modRevision: record.modRevision, rows: await customResources(object) };
   }
   if (object.kind === 'LimitRange') return { modRevision: record.modRevision, limits: object as KubeObject };
+  const flow = flowEntry(object);
+  if (flow !== undefined) return { modRevision: record.modRevision, flow };
   const rbac = rbacEntry(object);
   return { modRevision: record.modRevision, ...(rbac === undefined ? {} : { rbac }) };
 }
@@ -111,17 +117,19 @@ function build(revision: Revision, compiled: Map<string, Compiled>): PolicyBundl
   const rbac: RbacEntry[] = [];
   const limitRanges = new Map<string, KubeObject[]>();
   const quotas = new Map<string, string[]>();
+  const flows: NonNullable<Compiled['flow']>[] = [];
   for (const [key, entry] of compiled) {
     if (entry.limits !== undefined) append(limitRanges, entry.limits.metadata.namespace ?? '', entry.limits);
     const quota = quotaOfMark(key);
     if (quota !== undefined) append(quotas, quota.namespace, quota.name);
+    if (entry.flow !== undefined) flows.push(entry.flow);
     if (entry.rbac !== undefined) rbac.push(entry.rbac);
     for (const row of entry.rows ?? []) {
       const rows = resources.get(row.groupVersion) ?? new Map<string, Resource>();
       resources.set(row.groupVersion, rows.set(row.resource, row));
     }
   }
-  return { revision, rbac: new RbacIndex(rbac), resources, limitRanges, quotas, compiled };
+  return { revision, rbac: new RbacIndex(rbac), resources, flows: new FlowIndex(flows), limitRanges, quotas, compiled };
 }
 
 /**

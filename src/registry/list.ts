@@ -89,6 +89,7 @@ export async function serveList(ctx: RequestContext, resource: Resource): Promis
   const presenter = presenterOf(ctx, resource, form);
   const options = parseListOptions(ctx.url.searchParams, resource);
   const { records, metadata } = await readRecords(ctx, resource, options);
+  ctx.listed?.(records.length + (metadata.remainingItemCount ?? 0));
   const plain = form.mediaType === 'application/json' && form.as === undefined && !form.pretty;
   const body =
     plain && records.every((r) => canSplice(resource, r))

@@ -55,5 +55,7 @@ export interface RequestContext {
   readonly warnings: string[];
   readonly now: () => Date;
   /** Counts a long-running request (watch, log, exec) in the metrics until the returned function is called. */
+  /** Notes how many objects a list found, from which the cost of the next is estimated; absent only in unit tests. */
+  readonly listed?: (objects: number) => void;
   readonly longRunning: (resource: Resource) => () => void;
 }

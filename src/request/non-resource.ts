@@ -1,6 +1,7 @@
 import type { AppDeps } from '../app.ts';
 import { serveIssuer } from '../authn/issuer.ts';
 import { answerDiscovery, unknownPath } from '../discovery/routes.ts';
+import { dumpOf } from '../flowcontrol/dump.ts';
 import { builtins } from '../registry/resource.ts';
 import type { RequestContext } from './context.ts';
 
@@ -28,6 +29,8 @@ export async function serveNonResource(ctx: RequestContext, deps: AppDeps): Prom
   const issued = await serveIssuer(deps.config, request, info.path);
   if (issued !== undefined) return issued;
   if (RESOURCES.test(info.path)) await policy.confirm();
+  const dump = dumpOf(info.path, url.searchParams, deps.flowControl.levels(ctx.tenant, policy.bundle.flows).all);
+  if (dump !== undefined) return dump;
   const answer = answerDiscovery(
     { path: info.path, method: request.method, headers: request.headers, query: url.searchParams, host: url.host },
     {

@@ -12,6 +12,7 @@ it('runs its stages in this order', () => {
     'authentication',
     'policy',
     'impersonation',
+    'fairness',
     'authorization',
     'dispatch',
   ]);

@@ -5,6 +5,7 @@ import { createApp } from '../../src/app.ts';
 import { bootstrap } from '../../src/bootstrap/index.ts';
 import { type Config, parseConfig } from '../../src/config.ts';
 import { Metrics } from '../../src/discovery/metrics.ts';
+import { FlowControl } from '../../src/flowcontrol/index.ts';
 import { policyAsOf } from '../../src/policy/bundle.ts';
 import type { TenantUid, UserInfo } from '../../src/request/context.ts';
 import { type MemoryKeyspace, memoryKeyspace } from '../support/memory-keyspace.ts';
@@ -14,7 +15,14 @@ const server: UserInfo = { name: 'system:apiserver', groups: ['system:masters', 
 /** The loops' way into a server over a keyspace in memory. */
 function connectTo(config: Config, memory: MemoryKeyspace, now: () => Date): LoopConnection {
   const keyspace = () => memory;
-  const app = createApp({ config, keyspace, metrics: new Metrics(now()), now, loopback: server });
+  const app = createApp({
+    config,
+    keyspace,
+    metrics: new Metrics(now()),
+    flowControl: new FlowControl(600, Date.now),
+    now,
+    loopback: server,
+  });
   return {
     config,
     keyspace: memory,

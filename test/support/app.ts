@@ -1,6 +1,7 @@
 import { createApp } from '../../src/app.ts';
 import { parseConfig } from '../../src/config.ts';
 import { Metrics } from '../../src/discovery/metrics.ts';
+import { FlowControl } from '../../src/flowcontrol/index.ts';
 import type { Keyspace } from '../../src/keyspace/types.ts';
 import { forgetPolicy } from '../../src/policy/bundle.ts';
 import type { TenantUid, UserInfo } from '../../src/request/context.ts';
@@ -38,6 +39,7 @@ export async function testApp(namespaces: string[] = ['default']): Promise<TestA
     config,
     keyspace: () => keyspace,
     metrics: new Metrics(new Date()),
+    flowControl: new FlowControl(600, () => Date.now()),
     now: () => new Date(),
     loopback: ADMIN,
   });
