@@ -163,6 +163,8 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
     const transport = new Transport({
       post: (peer, frame, timeoutMs) =>
         linkTo(this.env, identity.tenant, identity.shard, peer).call(`raft?from=${identity.id}`, frame, timeoutMs),
+      report: () => driver.report(),
+      heard: (peer, report) => driver.heard(peer, report),
       step: (messages) => driver.step(messages),
       unreachable: (peer) => driver.unreachable(peer),
     });

@@ -6,9 +6,16 @@
 
 import type { Condition, Revision, WorkItem } from '../../src/keyspace/types.ts';
 import { POLICY_PREFIXES } from '../../src/keyspace/types.ts';
-import { type BatchCommand, decodeCommand, type ExpireCommand } from '../../src/protocol/commands.ts';
+import {
+  type BatchCommand,
+  type Command,
+  type ExpireCommand,
+  FORMAT,
+  type Format,
+} from '../../src/protocol/commands.ts';
 import { createRevisionOf, metaOf, stampRecord, termsOf } from '../../src/protocol/records.ts';
 import { RecordCache } from './cache.ts';
+import { Checkpoints } from './checkpoints.ts';
 import { checksum, minus, plus, shareOf } from './checksum.ts';
 import { type Answer, Outcomes } from './outcomes.ts';
 import { RangeCache } from './ranges.ts';
@@ -50,9 +57,16 @@ export class StateMachine {
   #fresh: Change[] = [];
   #wroteWork = false;
 
-  constructor(storage: Storage) {
+  /** Digests of the state at certain log indexes, to be compared with other replicas'. */
+  readonly checkpoints = new Checkpoints();
+  readonly #format: Format;
+
+  /** Throws RangeError when the group has gone on to a feature level that `format` does not know. */
+  constructor(storage: Storage, format = FORMAT) {
     this.#storage = storage;
+    this.#format = format;
     this.#scalars = storage.scalars();
+    this.#checkLevel(this.#scalars.level);
     for (const answered of storage.answers()) {
       if (Outcomes.accepts(answered.id, this.#scalars.time)) this.#outcomes.set(answered);
     }
@@ -75,18 +89,33 @@ export class StateMachine {
 
   /**
    * Applies the log entry at `index`, which must be the next one; an empty one only moves the index. Returns what became
-   * of a proposal. The entry may be reused by the caller afterwards.
+   * of a proposal. The entry may be reused by the caller afterwards. Throws RangeError, before anything changes, for an
+   * entry that this code does not know: the replica must stop.
    */
   apply(index: number, entry: Uint8Array): Outcome | undefined {
+    const command = entry.length === 0 ? undefined : this.#format.decode(entry);
     this.#scalars.applied = index;
     this.#unflushed = true;
-    if (entry.length === 0) return undefined;
-    const command = decodeCommand(entry);
+    const outcome = command && this.#execute(command);
+    this.checkpoints.note(this.#scalars);
+    return outcome;
+  }
+
+  #execute(command: Command): Outcome | undefined {
     this.#scalars.time = Math.max(this.#scalars.time, command.time);
     if (command.kind === 'batch') return this.#batch(command);
     if (command.kind === 'expire') this.#expire(command);
-    else this.#compact(command.revision, command.logFloor);
+    else if (command.kind === 'compact') this.#compact(command.revision, command.logFloor);
+    else {
+      this.#checkLevel(command.level);
+      this.#scalars.level = Math.max(this.#scalars.level, command.level);
+    }
     return undefined;
+  }
+
+  #checkLevel(level: number): void {
+    if (level <= this.#format.level) return;
+    throw new RangeError(`the group has feature level ${level}, this code knows ${this.#format.level}`);
   }
 
   /** Versions made since the last call, in revision order. */

@@ -1,7 +1,10 @@
 import type { Sql } from './sql.ts';
 
-/** Where a corrupt row is: `versions` and `log` by revision or index; `live`, `raft` and `scalars` as a whole (id 0). */
-export type Place = 'versions' | 'log' | 'live' | 'raft' | 'scalars';
+/**
+ * Where a corrupt row is: `versions` and `log` by revision or index; `live`, `raft` and `scalars` as a whole (id 0).
+ * `state`: the whole state differs from that of the others; the id is a log index by which it did.
+ */
+export type Place = 'versions' | 'log' | 'live' | 'raft' | 'scalars' | 'state';
 
 /** A row of the disk is not what was written: it must not be served. */
 export class DamagedError extends Error {

@@ -3,16 +3,26 @@
  * in synchronous stretches; the one `await` is between sending a leader's entries and persisting them.
  */
 import type { Consistency, Revision } from '../../src/keyspace/types.ts';
-import { decodeCommand, encodeCompact, encodeEntry, encodeExpire, KIND } from '../../src/protocol/commands.ts';
+import {
+  encodeCompact,
+  encodeEntry,
+  encodeExpire,
+  encodeLevel,
+  FORMAT,
+  type Format,
+  KIND,
+} from '../../src/protocol/commands.ts';
 import { Retention, type RetentionLimits } from '../keyspace/retention.ts';
 import { type Outcome, StateMachine } from '../keyspace/state.ts';
 import type { Storage } from '../keyspace/storage.ts';
 import { Hub, type HubSink } from '../keyspace/watch.ts';
 import { RawNode } from '../raft/node.ts';
 import type { Entry, Membership, Message, Ready } from '../raft/types.ts';
+import { DamagedError } from './damage.ts';
 import type { RaftLog } from './raft-log.ts';
 import { Reads, RevisionWaits } from './reads.ts';
 import { Refusal } from './refusal.ts';
+import { type Report, Reports } from './reports.ts';
 import { Turns } from './turns.ts';
 
 /** What the driver needs of the Durable Object. */
@@ -34,6 +44,8 @@ export interface Host {
   orphaned(): void;
   /** The leader wrote outbox rows. */
   pokeLoops(): void;
+  /** The format of entries that this code knows, where it is not the present one. */
+  format?: Format;
   /** The core's assumptions are broken: build everything anew from disk. */
   fail(error: unknown): void;
 }
@@ -77,6 +89,8 @@ export class Driver {
   /** Whose turn it is to change a record. */
   readonly #turns = new Turns();
   readonly #retention: Retention;
+  readonly #reports = new Reports();
+  readonly #format: Format;
   readonly #proposals = new Map<number, Proposal>();
   #leaderWaits: { resolve: () => void; deadline: number }[] = [];
   #running = Promise.resolve();
@@ -94,13 +108,15 @@ export class Driver {
   #flushAt: number | undefined;
   #housekeepingAt: number;
   #askedExpiry = 0;
+  #raisedAt = Number.NEGATIVE_INFINITY;
 
   /** `limits`: how much history is kept, see {@link Retention}. */
   constructor(host: Host, log: RaftLog, storage: Storage, sink: HubSink, limits?: RetentionLimits) {
     const now = host.now();
     this.#host = host;
+    this.#format = host.format ?? FORMAT;
     this.#log = log;
-    this.state = new StateMachine(storage);
+    this.state = new StateMachine(storage, this.#format);
     this.hub = new Hub(this.state, sink);
     const { applied, revision, compacted, time } = this.state.scalars;
     this.#retention = new Retention(limits);
@@ -132,6 +148,34 @@ export class Driver {
     return this.#log.entries(index, index + 1, Number.POSITIVE_INFINITY)[0];
   }
 
+  /** What goes to peers with every frame of messages. */
+  report(): Report {
+    const { confirmed } = this.#reports;
+    return { level: this.#format.level, checkpoint: this.state.checkpoints.latest, confirmed };
+  }
+
+  /** Takes in a peer's report. A replica whose state is not that of the others stops. */
+  heard(peer: number, report: Report): void {
+    const verdict = this.#reports.heard(peer, report, this.state.checkpoints, this.#members());
+    if (verdict?.type === 'outvoted')
+      this.#host.fail(new DamagedError('state', verdict.index, 'diverged from the majority'));
+    else if (verdict !== undefined && verdict.peer === this.#node.leader)
+      this.#host.fail(new Error(`the state differs from that of the leader, ${verdict.peer}`));
+  }
+
+  /** Proposes the highest feature level that all members know. */
+  #raiseLevel(now: number): void {
+    const level = this.#reports.level(this.#members(), this.#host.id, this.#format.level);
+    if (level <= this.state.scalars.level || now - this.#raisedAt < HOUSEKEEPING_MS) return;
+    this.#raisedAt = now;
+    this.#node.propose(this.#encode(KIND.level, encodeLevel(level)), now);
+  }
+
+  #members(): number[] {
+    const { voters, learners, votersOutgoing } = this.#log.membership;
+    return [...new Set([...voters, ...learners, ...votersOutgoing])];
+  }
+
   status() {
     const firstIndex = this.#log.firstIndex();
     return { ...this.#node.status(), firstIndex, scalars: this.state.scalars, watchers: this.hub.size };
@@ -160,6 +204,7 @@ export class Driver {
     while ((this.#leaderWaits[0]?.deadline ?? now + 1) <= now) this.#leaderWaits.shift()?.resolve();
     if (this.#flushAt !== undefined && now >= this.#flushAt) this.#flush();
     if (now >= this.#housekeepingAt || this.#expiryDue(now)) this.housekeeping();
+    if (this.#node.isLeader) this.#raiseLevel(now);
     if (now >= this.#quietAt()) this.#rest(now);
     this.#checkLeader(now);
     this.#campaignIfDue(now);
@@ -180,8 +225,8 @@ export class Driver {
    */
   async propose(payload: Uint8Array, suspect: number): Promise<Outcome> {
     await this.#findLeader(suspect);
-    const entry = encodeEntry(KIND.batch, this.#logTime(), payload);
-    const keys = conditionKeys(entry);
+    const entry = this.#encode(KIND.batch, payload);
+    const keys = conditionKeys(entry, this.#format);
     if (!this.#node.isLeader) throw new Refusal('notLeader');
     try {
       if (this.#proposals.size >= MAX_PROPOSALS) throw new Refusal('overloaded');
@@ -246,13 +291,13 @@ export class Driver {
     if (this.#expiryDue(now)) {
       this.#askedExpiry = now;
       const due = this.state.due(time, EXPIRE_BATCH);
-      if (due.length > 0) this.#node.propose(encodeEntry(KIND.expire, time, encodeExpire(due)), now);
+      if (due.length > 0) this.#node.propose(this.#encode(KIND.expire, encodeExpire(due)), now);
     }
     const { compacted, logFloor } = this.state.scalars;
     const floor = this.#everywhere();
     const target = Math.max(this.#retention.take(time), compacted);
     if (target === compacted && floor - logFloor < LOG_SLACK) return;
-    this.#node.propose(encodeEntry(KIND.compact, time, encodeCompact(target, floor)), now);
+    this.#node.propose(this.#encode(KIND.compact, encodeCompact(target, floor)), now);
   }
 
   /** Wakes a sleeping replica for its alarm. */
@@ -392,6 +437,11 @@ export class Driver {
     this.#turnSoon();
   }
 
+  /** Makes an entry as all members read it. */
+  #encode(kind: number, payload: Uint8Array): Uint8Array {
+    return encodeEntry(kind, this.#logTime(), payload, this.state.scalars.level);
+  }
+
   #logTime(): number {
     return Math.max(this.#host.now(), this.state.scalars.time);
   }
@@ -467,10 +517,10 @@ function earliest(a: number | undefined, b: number | undefined): number | undefi
  * The keys of the records that a batch was decided on. Refuses a payload that cannot be decoded: it must not get into the
  * log, where it would stop every replica.
  */
-function conditionKeys(entry: Uint8Array): string[] {
+function conditionKeys(entry: Uint8Array, format: Format): string[] {
   if (entry.length > MAX_PROPOSAL_BYTES) throw new Refusal('tooLarge');
   try {
-    const command = decodeCommand(entry);
+    const command = format.decode(entry);
     return command.kind === 'batch' ? command.conditions.map(({ key }) => key) : [];
   } catch {
     throw new Refusal('malformed');

@@ -1,5 +1,7 @@
+import { Reader, Writer } from '../../src/protocol/bytes.ts';
 import { decodeFrame, encodeFrame } from '../raft/codec.ts';
 import type { Message } from '../raft/types.ts';
+import { decodeReport, encodeReport, type Report } from './reports.ts';
 
 /** A peer that has not answered by then is taken for unreachable. */
 const TIMEOUT_MS = 2_000;
@@ -9,6 +11,9 @@ const MAX_CALLS = 3;
 const MAX_WAITING = 512;
 /** Bytes of entries in one call. */
 const MAX_CALL_BYTES = 8 << 20;
+
+/** Of the envelope around messages; what is in a report may grow without it. */
+const FRAME_VERSION = 2;
 
 interface Peer {
   waiting: Message[];
@@ -20,6 +25,9 @@ interface Peer {
 export interface TransportHost {
   /** Posts a frame to a peer's `raft` operation and resolves with the frame that answers it. */
   post(peer: number, frame: Uint8Array, timeoutMs: number): Promise<Uint8Array>;
+  /** What this replica tells about itself with every frame. */
+  report(): Report;
+  heard(peer: number, report: Report): void;
   /** Takes in messages; resolves when their effects are written. */
   step(messages: readonly Message[]): Promise<void>;
   unreachable(peer: number): void;
@@ -56,7 +64,7 @@ export class Transport {
 
   /** Serves a peer's call: takes its messages in and answers with those that wait for it. */
   async serve(from: number, frame: Uint8Array): Promise<Uint8Array> {
-    const messages = decodeFrame(frame).filter((message) => message.from === from);
+    const messages = this.#open(from, frame);
     const peer = this.#peer(from);
     peer.serving++;
     try {
@@ -64,7 +72,24 @@ export class Transport {
     } finally {
       peer.serving--;
     }
-    return encodeFrame(take(peer));
+    return this.#close(take(peer));
+  }
+
+  /** A frame: version, report with its length, messages. */
+  #close(messages: readonly Message[]): Uint8Array {
+    const raft = encodeFrame(messages);
+    return new Writer(raft.length + 32).u8(FRAME_VERSION).bytes(encodeReport(this.#host.report())).raw(raft).finish();
+  }
+
+  /** Throws RangeError or CodecError on a frame that this code does not know. */
+  #open(from: number, frame: Uint8Array): Message[] {
+    const reader = new Reader(frame);
+    const version = reader.u8();
+    if (version !== FRAME_VERSION) throw new RangeError(`frame has version ${version}`);
+    const report = decodeReport(reader.bytes());
+    const messages = decodeFrame(reader.rest()).filter((message) => message.from === from);
+    this.#host.heard(from, report);
+    return messages;
   }
 
   #peer(id: number): Peer {
@@ -80,7 +105,7 @@ export class Transport {
     const peer = this.#peer(id);
     while (peer.waiting.length > 0 && peer.calls < MAX_CALLS) {
       peer.calls++;
-      this.#call(id, peer, encodeFrame(take(peer))).catch(() => undefined);
+      this.#call(id, peer, this.#close(take(peer))).catch(() => undefined);
     }
   }
 
@@ -88,7 +113,7 @@ export class Transport {
     try {
       const answer = await this.#host.post(id, frame, TIMEOUT_MS);
       peer.calls--;
-      const messages = decodeFrame(answer).filter((message) => message.from === id);
+      const messages = this.#open(id, answer);
       if (messages.length > 0) await this.#host.step(messages);
     } catch {
       peer.calls--;

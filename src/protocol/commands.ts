@@ -21,7 +21,10 @@ export const PROPOSAL_WINDOW_MS = 300_000;
 export const PROPOSAL_AHEAD_MS = 60_000;
 const ENTRY_HEADER = 10;
 
-export const KIND = { batch: 1, expire: 2, compact: 3 } as const;
+/** The kinds of entries; a number once given is never used again. */
+export const KIND = { batch: 1, expire: 2, compact: 3, level: 4 } as const;
+/** The level that a kind came with, by its number. */
+const SINCE: Readonly<Record<number, number>> = { 1: 1, 2: 1, 3: 1, 4: 2 };
 
 /** A put as replicas see it: the body is stored as it came. */
 export type AppliedOperation =
@@ -54,7 +57,22 @@ export interface CompactCommand {
   logFloor: number;
 }
 
-export type Command = BatchCommand | ExpireCommand | CompactCommand;
+/** Raises the feature level: all members read entries of that level. */
+export interface LevelCommand {
+  kind: 'level';
+  time: number;
+  level: number;
+}
+
+export type Command = BatchCommand | ExpireCommand | CompactCommand | LevelCommand;
+
+/** A version of the format of entries: what one version of the code reads. */
+export interface Format {
+  /** The highest level that it reads and writes. */
+  level: number;
+  /** Throws RangeError for an entry of a higher level, and for one that its own level does not know. */
+  decode(entry: Uint8Array): Command;
+}
 
 const CONDITIONS = ['absent', 'exists', 'revision', 'field'] as const;
 const OPERATIONS = ['put', 'delete', 'done'] as const;
@@ -88,10 +106,10 @@ export function encodeProposal(id: Uint8Array, batch: Batch, policyRevision: Rev
   return writer.finish();
 }
 
-/** Makes a log entry of a payload. */
-export function encodeEntry(kind: number, time: number, payload: Uint8Array): Uint8Array {
+/** Makes a log entry of a payload, in the format of a level: the group's. */
+export function encodeEntry(kind: number, time: number, payload: Uint8Array, level = BASE_LEVEL): Uint8Array {
   const entry = new Uint8Array(ENTRY_HEADER + payload.length);
-  entry[0] = COMMAND_LEVEL;
+  entry[0] = level;
   entry[1] = kind;
   new DataView(entry.buffer).setFloat64(2, time);
   entry.set(payload, ENTRY_HEADER);
@@ -110,19 +128,28 @@ export function encodeCompact(revision: Revision, logFloor: number): Uint8Array 
   return new Writer(16).f64(revision).f64(logFloor).finish();
 }
 
+/** Encodes the payload of a rise of the level. */
+export function encodeLevel(level: number): Uint8Array {
+  return new Writer(2).varint(level).finish();
+}
+
 /** Decodes a log entry. Bodies of puts are views of it. Throws RangeError for a format newer than this code. */
 export function decodeCommand(entry: Uint8Array): Command {
   const reader = new Reader(entry);
   const level = reader.u8();
   if (level > COMMAND_LEVEL) throw new RangeError(`log entry has format level ${level}`);
   const kind = reader.u8();
+  if (!(SINCE[kind]! <= level)) throw new RangeError(`log entry of level ${level} has unknown kind ${kind}`);
   const time = reader.f64();
   if (kind === KIND.batch) return readBatch(reader, level, time);
   if (kind === KIND.compact) return { kind: 'compact', time, revision: reader.f64(), logFloor: reader.f64() };
-  if (kind !== KIND.expire) throw new RangeError(`log entry has unknown kind ${kind}`);
+  if (kind === KIND.level) return { kind: 'level', time, level: reader.varint() };
   const items = list(reader, () => ({ key: reader.string(), revision: reader.f64() }));
   return { kind: 'expire', time, items };
 }
+
+/** The format of this code. */
+export const FORMAT: Format = { level: COMMAND_LEVEL, decode: decodeCommand };
 
 /** The keys that a proposal's payload writes or deletes, without decoding values. */
 export function proposalKeys(payload: Uint8Array): string[] {
