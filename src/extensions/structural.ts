@@ -1,5 +1,15 @@
 import { deepCopy, isObject, type JsonObject, type JsonValue, setKey } from '../api/object.ts';
 
+/** A rule of `x-kubernetes-validations`, as the API has it. */
+export interface ValidationRule {
+  rule: string;
+  message?: string;
+  messageExpression?: string;
+  reason?: string;
+  fieldPath?: string;
+  optionalOldSelf?: boolean;
+}
+
 /** A structural schema: `openAPIV3Schema` of a CustomResourceDefinition version, as the API has it. */
 export interface Structural {
   type?: string;
@@ -34,6 +44,7 @@ export interface Structural {
   'x-kubernetes-list-type'?: string;
   'x-kubernetes-list-map-keys'?: string[];
   'x-kubernetes-map-type'?: string;
+  'x-kubernetes-validations'?: ValidationRule[];
 }
 
 const TYPE_META = new Set(['apiVersion', 'kind', 'metadata']);

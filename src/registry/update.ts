@@ -242,7 +242,7 @@ async function prepareChange(scope: Scope, update: Update, object: KubeObject, o
   else metadata.generation = old.metadata.generation;
   prepareForUpdate(resource, subresource, object, old, { now: ctx.now(), user: ctx.user, warnings: ctx.warnings });
   keepSystemMetadata(object, old);
-  const faults = validateUpdate(resource, subresource, object, old);
+  const faults = validateUpdate(resource, subresource, object, old, ctx.warnings);
   if (faults.length > 0) throw invalid(kindSubject(scope, object), object.metadata.name ?? '', faults);
   const next = keepTimesOfNoop(old, object);
   ctx.warnings.push(

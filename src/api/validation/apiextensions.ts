@@ -1,4 +1,5 @@
 import { defaultFaults } from '../../extensions/default-rules.ts';
+import { ruleFaults } from '../../extensions/rule-faults.ts';
 import { schemaFaults } from '../../extensions/schema-rules.ts';
 import { isUnreadable, type RawSchema, schemaAt, structuralFaults } from '../../extensions/structural-rules.ts';
 import { causes, type StatusCause } from '../../status/status.ts';
@@ -56,11 +57,15 @@ function validationFaults(validation: JsonValue | undefined, withStatus: boolean
   const path = `${at}.openAPIV3Schema`;
   const out = withStatus ? rootFaults(schema, path) : [];
   if (schema.nullable === true) out.push(causes.forbidden(`${path}.nullable`, 'nullable cannot be true at the root'));
+  let isSound = false;
   if (!isUnreadable(schema)) {
     const structural = structuralFaults(schema, path);
-    out.push(...(structural.length > 0 ? structural : defaultFaults(schema, path)));
+    const shape = structural.length > 0 ? structural : defaultFaults(schema, path);
+    out.push(...shape);
+    isSound = shape.length === 0;
   }
-  return [...out, ...schemaFaults(schema, path)];
+  const own = schemaFaults(schema, path);
+  return [...out, ...own, ...ruleFaults(schema, path, isSound && own.length === 0)];
 }
 
 function versionFaults(

@@ -1,5 +1,6 @@
 import { embeddedFaults } from '../../extensions/embedded.ts';
 import { listTypeFaults } from '../../extensions/list-types.ts';
+import { hasRules, validateRules } from '../../extensions/rule-validation.ts';
 import { ratchet, validateSchema } from '../../extensions/schema-validation.ts';
 import type { Structural } from '../../extensions/structural.ts';
 import type { CustomResource, Resource } from '../../registry/resource.ts';
@@ -46,16 +47,41 @@ export function typeFaults(resource: Resource, object: KubeObject): StatusCause[
   return [causes.invalid('kind', object.kind ?? '', `must be ${resource.kind}`)];
 }
 
-/** Causes beyond the metadata of a custom object, with those that an update is forgiven for left out. */
-export function customFaults(custom: CustomResource, object: KubeObject, old?: KubeObject): StatusCause[] {
+/** Reasons of causes that keep rules from being evaluated: the rules could not rely on the schema. */
+const BLOCKING: ReadonlySet<string> = new Set([
+  'FieldValueNotSupported',
+  'FieldValueRequired',
+  'FieldValueTooLong',
+  'FieldValueTooMany',
+  'FieldValueTypeInvalid',
+]);
+const UNCHECKED =
+  'some validation rules were not checked because the object was invalid; correct the existing errors to complete ' +
+  'validation';
+
+/**
+ * Causes beyond the metadata of a custom object, with those that an update is forgiven for left out; what is wrong
+ * with parts that rules find fault with, and that are as they were, is added to the warnings.
+ */
+export function customFaults(
+  custom: CustomResource,
+  object: KubeObject,
+  old: KubeObject | undefined,
+  warnings: string[],
+): StatusCause[] {
   const schema = custom.schema as Structural | undefined;
   const scale = scaleFaults(object, custom.scale);
   if (schema === undefined) return scale;
   const found = validateSchema(object, schema);
-  return [
+  const faults = [
     ...(old === undefined || found.length === 0 ? found : ratchet(found, object, old)),
     ...scale,
     ...embeddedFaults(object, schema),
     ...listTypeFaults(object, schema, old),
   ];
+  if (!hasRules(schema)) return faults;
+  if (faults.some(({ reason = '' }) => BLOCKING.has(reason))) {
+    return [...faults, causes.invalid('<nil>', null, UNCHECKED)];
+  }
+  return [...faults, ...validateRules(schema, object, old, warnings)];
 }

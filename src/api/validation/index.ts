@@ -67,8 +67,14 @@ const validatorOf = (resource: Resource, subresource: string): Validator | undef
 };
 
 /** Causes beyond the metadata: of the built-in kind, or of the schema of a custom resource. */
-function validateOwn(resource: Resource, subresource: string, object: KubeObject, old?: KubeObject): StatusCause[] {
-  if (resource.custom !== undefined) return customFaults(resource.custom, object, old);
+function validateOwn(
+  resource: Resource,
+  subresource: string,
+  object: KubeObject,
+  old?: KubeObject,
+  warnings: string[] = [],
+): StatusCause[] {
+  if (resource.custom !== undefined) return customFaults(resource.custom, object, old, warnings);
   const validator = validatorOf(resource, subresource);
   if (old !== undefined && validator?.update !== undefined) return validator.update(object, old);
   return validator?.create?.(object) ?? [];
@@ -91,9 +97,10 @@ export function validateUpdate(
   subresource: string,
   object: KubeObject,
   old: KubeObject,
+  warnings: string[] = [],
 ): StatusCause[] {
   const foreign = foreignKind(resource, object);
   if (foreign.length > 0) return foreign;
-  const own = validateOwn(resource, subresource, object, old);
+  const own = validateOwn(resource, subresource, object, old, warnings);
   return [...validateMetadataUpdate(resource, object, old, subresource), ...own];
 }
