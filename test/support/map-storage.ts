@@ -73,7 +73,7 @@ export class MapStorage implements Storage {
   }
 
   #byTime(): Expiry[] {
-    return [...this.#expiries.values()].sort((a, b) => a.at - b.at);
+    return [...this.#expiries.values()].sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1));
   }
 
   work(limit: number): WorkRow[] {
