@@ -5,7 +5,7 @@ import type { Identity, JoinRequest } from '../src/protocol/join.ts';
 import { answerWriter, decodeAnswer, encodeFailure } from '../src/protocol/messages.ts';
 import { RETENTION } from './keyspace/retention.ts';
 import { DamagedError, damage, noteDamage } from './replica/damage.ts';
-import { Driver } from './replica/driver.ts';
+import { Driver, type Host } from './replica/driver.ts';
 import { IdentityStore } from './replica/identity.ts';
 import { MIGRATIONS } from './replica/migrations.ts';
 import { OPERATIONS } from './replica/operations.ts';
@@ -14,16 +14,27 @@ import { Refusal } from './replica/refusal.ts';
 import { type AskPeers, encodeRowRequest, repair } from './replica/repair.ts';
 import { WatchSockets } from './replica/sockets.ts';
 import { migrate } from './replica/sql.ts';
+import { SqlStaging } from './replica/sql-staging.ts';
 import { SqlStorage } from './replica/sql-storage.ts';
 import { Transport } from './replica/transport.ts';
 
 /** How often a replica with corrupt rows asks its peers for them. */
 const REPAIR_MS = 2_000;
+/** How long a peer may take for one chunk of its state. */
+const STATE_TIMEOUT_MS = 5_000;
+/** How long a replica whose disk failed rests before it tries again. */
+const RETRY_MS = 3_000;
 
 interface Running {
   identity: Identity;
   driver: Driver;
   transport: Transport;
+  life: Life;
+}
+
+/** Whether a driver has been stopped. */
+interface Life {
+  over: boolean;
 }
 
 /**
@@ -41,6 +52,8 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
   #poking = false;
   /** Something on disk is corrupt: nothing is answered and no message taken in until it is repaired. */
   #damaged = false;
+  /** Not to be started before: its disk has just failed. */
+  #restAt = 0;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
@@ -66,7 +79,7 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
     const [name, query] = operation.split('?');
     if (this.#damaged) return encodeFailure('unavailable', 0);
     if (name === 'join') return this.#join(JSON.parse(new TextDecoder().decode(body)) as JoinRequest);
-    if (this.#running === undefined) return encodeFailure('notReplica', 0);
+    if (this.#running === undefined) return encodeFailure(this.#restAt > Date.now() ? 'unavailable' : 'notReplica', 0);
     const { driver, transport } = this.#running;
     const peer = query === undefined ? 0 : Number(query.slice(query.indexOf('=') + 1));
     if (name === 'raft') return transport.serve(peer, body);
@@ -124,21 +137,55 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
         () => crypto.randomUUID(),
       ),
     );
-    if (identity?.state === 'retired') this.#retire();
+    if (identity?.state === 'retired') this.#stop();
     else this.#startIfMember(identity);
     const text = JSON.stringify(identity ?? null);
     return answerWriter(0).raw(new TextEncoder().encode(text)).finish();
   }
 
   #startIfMember(identity: Identity | undefined): void {
-    if (identity?.state === 'started' && this.#running === undefined) this.#start(identity);
+    if (identity?.state !== 'started' || this.#running !== undefined || Date.now() < this.#restAt) return;
+    this.#start(identity);
   }
 
-  /** The group goes on without this replica. */
-  #retire(): void {
+  /** Ends the driver: what waits is given up, and nothing that it still tries has an effect. */
+  #stop(): void {
+    const running = this.#running;
+    if (running === undefined) return;
+    this.#running = undefined;
+    running.life.over = true;
+    running.driver.stop();
     this.#sockets.dismiss();
     this.#setTimer(undefined);
-    this.#running = undefined;
+  }
+
+  /**
+   * The disk failed, or what is on it contradicts itself. Memory may be ahead of the disk now, so the replica steps down
+   * without another word and is built anew from disk later; what it has acknowledged is there.
+   */
+  #fail(error: unknown, life = this.#running?.life): void {
+    if (life?.over) return;
+    if (error instanceof DamagedError) {
+      this.#failDamaged(error);
+      return;
+    }
+    console.error('the replica stops and will try again', error);
+    this.#stop();
+    this.#restAt = Date.now() + RETRY_MS;
+    setTimeout(() => {
+      this.#restAt = 0;
+      this.#startIfMember(this.#identity.read());
+    }, RETRY_MS);
+  }
+
+  /** Builds everything anew from disk, once what is corrupt there is noted durably. */
+  #failDamaged(error: DamagedError): void {
+    console.error(error);
+    if (this.#damaged) return;
+    this.#damaged = true;
+    const { storage } = this.ctx;
+    noteDamage(storage.sql, error);
+    this.ctx.waitUntil(storage.sync().finally(() => this.ctx.abort(String(error))));
   }
 
   #start(identity: Identity): void {
@@ -158,8 +205,16 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
 
   #run(identity: Identity, log: RaftLog): void {
     const { sql } = this.ctx.storage;
+    const life: Life = { over: false };
     const limits = { ...RETENTION, ms: parseConfig(this.env.GUNWALE_CONFIG).compactionIntervalSeconds * 1000 };
-    const driver = new Driver(this.#host(identity.id), log, new SqlStorage(sql), this.#sockets, limits);
+    const driver = new Driver(
+      this.#host(identity, life),
+      log,
+      new SqlStorage(sql),
+      this.#sockets,
+      limits,
+      new SqlStaging(sql),
+    );
     const transport = new Transport({
       post: (peer, frame, timeoutMs) =>
         linkTo(this.env, identity.tenant, identity.shard, peer).call(`raft?from=${identity.id}`, frame, timeoutMs),
@@ -168,11 +223,11 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
       step: (messages) => driver.step(messages),
       unreachable: (peer) => driver.unreachable(peer),
     });
-    this.#running = { identity, driver, transport };
+    this.#running = { identity, driver, transport, life };
     this.#sockets.start(driver);
   }
 
-  #host(id: number) {
+  #host({ tenant, shard, id }: Identity, life: Life): Host {
     const { storage } = this.ctx;
     return {
       id,
@@ -180,25 +235,24 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
       random: () => Math.random(),
       send: (messages: Parameters<Transport['send']>[0]) => this.#running?.transport.send(messages),
       yieldTask: () => scheduler.wait(0),
-      transaction: (write: () => void) => storage.transactionSync(write),
-      setTimer: (at: number | undefined) => this.#setTimer(at),
+      transaction: (write: () => void) => {
+        if (life.over) throw new Error('the replica was stopped');
+        storage.transactionSync(write);
+      },
+      setTimer: (at: number | undefined) => {
+        if (!life.over) this.#setTimer(at);
+      },
       sleep: (alarm: number | undefined) => this.#sleep(alarm),
+      fetchState: async (peer: number, request: Uint8Array) => {
+        const link = linkTo(this.env, tenant, shard, peer);
+        const answer = decodeAnswer(await link.call(`state?from=${id}`, request, STATE_TIMEOUT_MS));
+        if (answer.status !== 'ok') throw new Error(`replica ${peer} gives no state: ${answer.status}`);
+        return answer.payload;
+      },
       orphaned: () => this.#sockets.dismiss(),
       pokeLoops: () => this.#pokeLoops(),
-      fail: (error: unknown) => this.#fail(error),
+      fail: (error: unknown) => this.#fail(error, life),
     };
-  }
-
-  /** Builds everything anew from disk. What is corrupt there is noted first, durably. */
-  #fail(error: unknown): void {
-    console.error(error);
-    const { storage } = this.ctx;
-    if (!(error instanceof DamagedError)) this.ctx.abort(String(error));
-    else if (!this.#damaged) {
-      this.#damaged = true;
-      noteDamage(storage.sql, error);
-      this.ctx.waitUntil(storage.sync().finally(() => this.ctx.abort(String(error))));
-    }
   }
 
   async #repair(identity: Identity): Promise<void> {

@@ -46,6 +46,8 @@ const RECENT_BYTES = 4 << 20;
 
 export class StateMachine {
   readonly #storage: Storage;
+  /** While true nothing is swept away: somebody copies the history. */
+  pinned = false;
   readonly #scalars: Scalars;
   #unwritten = new Unwritten();
   #unflushed = false;
@@ -137,7 +139,7 @@ export class StateMachine {
     if (!this.#unflushed) return;
     const unwritten = this.#unwritten;
     this.#storage.write({ scalars: { ...this.#scalars }, ...unwritten });
-    this.#storage.sweep(this.#scalars);
+    if (!this.pinned) this.#storage.sweep(this.#scalars);
     this.#unwritten = new Unwritten();
     if (unwritten.expiries.length > 0) this.#nextExpiry = this.#storage.nextExpiry();
     this.#unflushed = false;

@@ -18,11 +18,14 @@ import type { Storage } from '../keyspace/storage.ts';
 import { Hub, type HubSink } from '../keyspace/watch.ts';
 import { RawNode } from '../raft/node.ts';
 import type { Entry, Membership, Message, Ready } from '../raft/types.ts';
+import type { StateHead } from './chunks.ts';
 import { DamagedError } from './damage.ts';
 import type { RaftLog } from './raft-log.ts';
 import { Reads, RevisionWaits } from './reads.ts';
 import { Refusal } from './refusal.ts';
 import { type Report, Reports } from './reports.ts';
+import type { Staging } from './state-sink.ts';
+import { StateTransfer, type TransferOwner } from './transfer.ts';
 import { Turns } from './turns.ts';
 
 /** What the driver needs of the Durable Object. */
@@ -46,6 +49,8 @@ export interface Host {
   pokeLoops(): void;
   /** The format of entries that this code knows, where it is not the present one. */
   format?: Format;
+  /** Asks a peer's {@link Driver.transfer} for a chunk of state; rejects when it does not answer in time. */
+  fetchState(peer: number, request: Uint8Array): Promise<Uint8Array>;
   /** The core's assumptions are broken: build everything anew from disk. */
   fail(error: unknown): void;
 }
@@ -65,6 +70,8 @@ const CAMPAIGN_MS = 200;
 const CAMPAIGN_STEP_MS = 40;
 /** How long an operation waits for an election. */
 const LEADER_WAIT_MS = 600;
+/** Operations that may wait for an election. */
+const MAX_WAITS = 10_000;
 const MAX_PROPOSALS = 4_096;
 const MAX_PROPOSAL_BYTES = 12 << 20;
 const EXPIRE_BATCH = 500;
@@ -79,12 +86,16 @@ interface Proposal {
 }
 
 export class Driver {
-  readonly state: StateMachine;
-  readonly hub: Hub;
+  /** Both are made anew when another replica's state takes the place of this one's. */
+  state: StateMachine;
+  hub: Hub;
   readonly #host: Host;
   readonly #log: RaftLog;
   readonly #node: RawNode;
   readonly #reads: Reads;
+  readonly transfer: StateTransfer;
+  readonly #sink: HubSink;
+  #storage: Storage;
   readonly #waits = new RevisionWaits();
   /** Whose turn it is to change a record. */
   readonly #turns = new Turns();
@@ -95,6 +106,7 @@ export class Driver {
   #leaderWaits: { resolve: () => void; deadline: number }[] = [];
   #running = Promise.resolve();
   #busy = false;
+  #stopped = false;
   #asleep = false;
   #soon = false;
   /** Whether a leader's own commit has shown how far this replica had answered before it was restarted. */
@@ -110,12 +122,17 @@ export class Driver {
   #askedExpiry = 0;
   #raisedAt = Number.NEGATIVE_INFINITY;
 
-  /** `limits`: how much history is kept, see {@link Retention}. */
-  constructor(host: Host, log: RaftLog, storage: Storage, sink: HubSink, limits?: RetentionLimits) {
+  /**
+   * `limits`: how much history is kept, see {@link Retention}. `staging`: where another replica's state can be built;
+   * without one this replica takes in none.
+   */
+  constructor(host: Host, log: RaftLog, storage: Storage, sink: HubSink, limits?: RetentionLimits, staging?: Staging) {
     const now = host.now();
     this.#host = host;
     this.#format = host.format ?? FORMAT;
     this.#log = log;
+    this.#storage = storage;
+    this.#sink = sink;
     this.state = new StateMachine(storage, this.#format);
     this.hub = new Hub(this.state, sink);
     const { applied, revision, compacted, time } = this.state.scalars;
@@ -124,6 +141,7 @@ export class Driver {
     if (revision > compacted) this.#retention.note(time, revision, 0);
     this.#node = new RawNode({ id: host.id, storage: log, applied, random: () => host.random(), now });
     this.#reads = new Reads(this.#node);
+    this.transfer = new StateTransfer(host, this.#transferOwner(), staging);
     this.#activeAt = now;
     this.#housekeepingAt = now + HOUSEKEEPING_MS;
     this.#arm();
@@ -294,9 +312,10 @@ export class Driver {
       if (due.length > 0) this.#node.propose(this.#encode(KIND.expire, encodeExpire(due)), now);
     }
     const { compacted, logFloor } = this.state.scalars;
-    const floor = this.#everywhere();
+    const floor = this.#unneeded();
     const target = Math.max(this.#retention.take(time), compacted);
-    if (target === compacted && floor - logFloor < LOG_SLACK) return;
+    const superfluous = floor - logFloor >= (this.#log.overfull ? 1 : LOG_SLACK);
+    if (target === compacted && !superfluous) return;
     this.#node.propose(this.#encode(KIND.compact, encodeCompact(target, floor)), now);
   }
 
@@ -362,6 +381,59 @@ export class Driver {
     this.#reads.settle(ready.readStates, ready.droppedReads, this.state.scalars.applied);
     if (!this.#node.isLeader) this.#turns.releaseAll();
     if (this.#node.leader !== 0) this.#leaderFound();
+    if (ready.wantedSnapshot !== undefined) this.transfer.receive(ready.wantedSnapshot.from);
+  }
+
+  #transferOwner(): TransferOwner {
+    return {
+      node: this.#node,
+      storage: () => this.#storage,
+      head: () => {
+        this.#flush();
+        const { membership, highestId } = this.#log;
+        const scalars = { ...this.state.scalars };
+        const index = scalars.applied;
+        return { index, term: this.#log.term(index)!, membership, highestId, scalars };
+      },
+      idle: async () => {
+        while (this.#busy) await this.#running;
+      },
+      replace: (head, install) => this.#replace(head, install),
+      fail: (error) => this.#host.fail(error),
+    };
+  }
+
+  /** Takes another replica's state for its own. Watchers go on elsewhere; what waits here is given up. */
+  #replace(head: StateHead, install: () => Storage): void {
+    this.#host.orphaned();
+    this.#host.transaction(() => {
+      this.#storage = install();
+      this.#log.install(head, head.highestId);
+    });
+    this.state = new StateMachine(this.#storage, this.#format);
+    this.hub = new Hub(this.state, this.#sink);
+    const { time, revision } = this.state.scalars;
+    this.#retention.note(time, revision, 0);
+    this.#giveUpProposals();
+    this.#node.restore(head, this.#host.now());
+    this.#waits.settle(revision, this.#host.now());
+    this.turn();
+  }
+
+  /** Gives up all that waits, and does nothing from now on. What was proposed may still commit, through other replicas. */
+  stop(): void {
+    this.#stopped = true;
+    this.#busy = true;
+    this.#giveUpProposals();
+    this.#reads.refuseAll();
+    this.#waits.refuseAll();
+    this.#turns.releaseAll();
+    this.#leaderFound();
+  }
+
+  #giveUpProposals(): void {
+    for (const { reject } of this.#proposals.values()) reject(new Refusal('unknown'));
+    this.#proposals.clear();
   }
 
   #leaderFound(): void {
@@ -413,6 +485,7 @@ export class Driver {
 
   /** Starts an election where one is due, and waits a moment for a leader. */
   async #findLeader(suspect: number): Promise<void> {
+    if (this.#stopped) throw new Refusal('unavailable');
     const node = this.#node;
     const now = this.#host.now();
     const lost = node.isQuiescent && node.leader === suspect && !node.isLeader;
@@ -422,11 +495,13 @@ export class Driver {
     const at = Math.max(now + (lost ? 0 : rank * CAMPAIGN_STEP_MS), this.#campaignedAt + CAMPAIGN_MS);
     this.#campaignAt = Math.min(at, this.#campaignAt ?? at);
     this.#campaignIfDue(now);
+    if (this.#leaderWaits.length >= MAX_WAITS) throw new Refusal('overloaded');
     const wait = new Promise<void>((resolve) => {
       this.#leaderWaits.push({ resolve, deadline: now + LEADER_WAIT_MS });
     });
     this.#arm();
     await wait;
+    if (this.#stopped) throw new Refusal('unavailable');
   }
 
   #campaignIfDue(now: number): void {
@@ -451,10 +526,12 @@ export class Driver {
     return nextExpiry !== undefined && nextExpiry <= now && this.#node.isLeader && now - this.#askedExpiry >= 1_000;
   }
 
-  /** Index up to which every member is known to hold the log. */
-  #everywhere(): number {
+  /** Index up to which no member needs the log: each holds it, or is so far behind that it is given the state. */
+  #unneeded(): number {
     const { peers, applied } = this.#node.status();
-    return peers.reduce((least, { match }) => Math.min(least, match), applied);
+    this.transfer.note(peers);
+    const everywhere = peers.reduce((least, { match }) => Math.min(least, match), applied);
+    return Math.max(everywhere, Math.min(applied, this.#log.keptAfter));
   }
 
   /** When a leader that nobody asks anything should try to fall silent; it may have to wait for a follower that is away. */
@@ -474,9 +551,10 @@ export class Driver {
 
   #flushState(): void {
     this.#flushAt = undefined;
+    this.state.pinned = this.transfer.pinned;
     this.state.flush();
     const { logFloor, applied } = this.state.scalars;
-    this.#log.truncate(Math.min(logFloor, applied), TRUNCATE_BATCH);
+    this.#log.truncate(Math.min(logFloor, applied, this.transfer.floor), TRUNCATE_BATCH);
   }
 
   /** Sets the timer for whatever comes first; sleeps when nothing will. */

@@ -19,7 +19,7 @@ type Operation = (driver: Driver, body: Uint8Array, suspect: number) => Promise<
 
 const recordOf = (version: Version | undefined) => version?.record;
 
-/** What a replica does for the Worker. `suspect` is a leader that the Worker could not reach, or 0. */
+/** What a replica does for the Worker and, `state`, for a peer. `suspect` is a leader that the Worker could not reach, or 0. */
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operation>([
   [
     'get',
@@ -51,6 +51,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
       return encodeProposeAnswer(driver.leader, driver.state.scalars.policy, encodable(outcome));
     },
   ],
+  ['state', async (driver, body, peer) => answerWriter(driver.leader).raw(driver.transfer.serve(peer, body)).finish()],
   [
     'work',
     async (driver, body, suspect) => {

@@ -12,9 +12,18 @@ const NEW_STATE: [number, number, number, string, number, number, number] = [0, 
 const RECENT_BYTES = 4 << 20;
 const ENTRY_OVERHEAD = 100;
 
+/** What is kept of the log for a member that is away; one that needs more is given the state. */
+export interface LogLimits {
+  entries: number;
+  bytes: number;
+}
+
+const LOG_LIMITS: LogLimits = { entries: 20_000, bytes: 64 << 20 };
+
 /** The Raft log, term, vote and membership in a replica's SQLite, with the newest entries in memory. */
 export class RaftLog implements LogStorage {
   readonly #sql: Sql;
+  readonly #limits: LogLimits;
   #hardState: HardState;
   /** What of it is on disk. */
   #stored: HardState;
@@ -25,10 +34,13 @@ export class RaftLog implements LogStorage {
   /** Consecutive entries up to the last one. */
   #recent: Entry[] = [];
   #recentBytes = 0;
+  /** Bytes of all entries' data. */
+  #bytes: number;
 
   /** `voters` are the first members of a new group; what is stored wins. */
-  constructor(sql: Sql, voters: readonly number[]) {
+  constructor(sql: Sql, voters: readonly number[], limits = LOG_LIMITS) {
     this.#sql = sql;
+    this.#limits = limits;
     const row = firstRow(sql, `SELECT ${STATE}, checksum FROM raft`);
     const [term, vote, commit, text, highest, index, beforeTerm] = (row ?? NEW_STATE) as typeof NEW_STATE;
     if (row !== undefined) verify('raft', 0, row[7], checksum(row.slice(0, 7).join()));
@@ -38,6 +50,7 @@ export class RaftLog implements LogStorage {
     this.#membership = row === undefined ? firstMembership(voters) : (JSON.parse(text) as Membership);
     this.#highestId = Math.max(highest, highestOf(this.#membership));
     this.#last = Number(firstRow(sql, 'SELECT max(entry) FROM log')?.[0] ?? this.#before.index);
+    this.#bytes = Number(firstRow(sql, 'SELECT sum(length(data)) FROM log')?.[0] ?? 0);
     if (row === undefined) this.#writeState(this.#stored);
   }
 
@@ -49,6 +62,11 @@ export class RaftLog implements LogStorage {
   /** The highest id that has ever been a member's. */
   get highestId(): number {
     return this.#highestId;
+  }
+
+  /** Whether it holds more bytes than are kept for a member that is away. */
+  get overfull(): boolean {
+    return this.#bytes > this.#limits.bytes;
   }
 
   initialState(): { hardState: HardState; membership: Membership } {
@@ -98,6 +116,7 @@ export class RaftLog implements LogStorage {
       const { index, data } = entry;
       this.#recent.push(entry);
       this.#recentBytes += data.length + ENTRY_OVERHEAD;
+      this.#bytes += firstPart(data).length;
       this.#last = index;
     }
     if (this.#recentBytes > 2 * RECENT_BYTES) this.#trim();
@@ -126,10 +145,33 @@ export class RaftLog implements LogStorage {
     this.#writeState(this.#stored);
   }
 
-  /** Drops entries up to `index`, at most `limit` of them. Every member must hold them, and the state machine durably too. */
+  /** Starts over after a state that replaces the state machine's, within that transaction. */
+  install({ index, term, membership }: SnapshotMetadata, highestId: number): void {
+    this.#sql.exec('DELETE FROM log');
+    this.#sql.exec('DELETE FROM log_parts');
+    this.#recent = [];
+    this.#recentBytes = 0;
+    this.#bytes = 0;
+    this.#before = { index, term };
+    this.#last = index;
+    this.#membership = membership;
+    this.#highestId = Math.max(this.#highestId, highestId);
+    this.#hardState = { ...this.#hardState, commit: index };
+    this.#writeState(this.#hardState);
+  }
+
+  /** Entries up to here are more than is kept for a member that is away, roughly. */
+  get keptAfter(): number {
+    const count = this.#last - this.#before.index;
+    const share = this.overfull ? Math.floor((count * this.#limits.bytes) / this.#bytes) : count;
+    return this.#last - Math.min(count, share, this.#limits.entries);
+  }
+
+  /** Drops entries up to `index`, at most `limit` of them. The state machine must hold them durably. */
   truncate(index: number, limit: number): void {
     const to = Math.min(index, this.#before.index + limit, this.#last);
     if (to <= this.#before.index) return;
+    this.#bytes -= this.#bytesBetween(this.#before.index + 1, to);
     this.#before = { index: to, term: this.term(to)! };
     this.#sql.exec('DELETE FROM log WHERE entry <= ?', to);
     this.#sql.exec('DELETE FROM log_parts WHERE entry <= ?', to);
@@ -142,7 +184,14 @@ export class RaftLog implements LogStorage {
     return this.#recent[0]?.index ?? this.#last + 1;
   }
 
+  #bytesBetween(from: number, to: number): number {
+    return Number(
+      firstRow(this.#sql, 'SELECT sum(length(data)) FROM log WHERE entry BETWEEN ? AND ?', from, to)?.[0] ?? 0,
+    );
+  }
+
   #cut(from: number): void {
+    this.#bytes -= this.#bytesBetween(from, this.#last);
     this.#sql.exec('DELETE FROM log WHERE entry >= ?', from);
     this.#sql.exec('DELETE FROM log_parts WHERE entry >= ?', from);
     for (const entry of this.#recent.splice(Math.max(0, from - this.#firstRecent()))) {

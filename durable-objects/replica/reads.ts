@@ -100,6 +100,11 @@ export class RevisionWaits {
     });
   }
 
+  /** Gives up all of them. */
+  refuseAll(): void {
+    for (const { waiter } of this.#waits.splice(0)) waiter.reject(new Refusal('unavailable'));
+  }
+
   settle(revision: Revision, now: number): void {
     if (this.#waits.length === 0) return;
     this.#waits = this.#waits.filter((wait) => {

@@ -46,6 +46,7 @@ export class Group {
         member.timer = at;
       },
       sleep: () => undefined,
+      fetchState: () => Promise.reject(new Error('not reachable')),
       orphaned: () => undefined,
       pokeLoops: () => undefined,
       fail: (error) => {

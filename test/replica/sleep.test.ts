@@ -42,6 +42,7 @@ class Bench {
       sleep: (alarm) => {
         this.alarm = alarm;
       },
+      fetchState: () => Promise.reject(new Error('nobody there')),
       orphaned: () => undefined,
       pokeLoops: () => undefined,
       fail: (error) => {
