@@ -45,8 +45,43 @@ const podSecurity = v.object({
   exemptions: v.optional(v.object({ usernames: names, namespaces: names, runtimeClasses: names }), {}),
 });
 
+/** eventratelimit.admission.k8s.io/v1alpha1 Configuration. */
+const eventRateLimit = v.object({
+  limits: v.optional(
+    v.array(
+      v.object({
+        type: v.picklist(['Server', 'Namespace', 'User', 'SourceAndObject']),
+        qps: v.pipe(v.number(), v.minValue(1)),
+        burst: v.pipe(v.number(), v.minValue(1)),
+        cacheSize: v.optional(v.pipe(v.number(), v.minValue(1)), 4096),
+      }),
+    ),
+    [],
+  ),
+});
+
+/** Selectors of nodes, by namespace; `clusterDefaultNodeSelector` is for those that say nothing. */
+const podNodeSelector = v.record(v.string(), v.string());
+
+const toleration = v.object({
+  key: v.optional(v.string(), ''),
+  operator: v.optional(v.string(), 'Equal'),
+  value: v.optional(v.string(), ''),
+  effect: v.optional(v.string(), ''),
+  tolerationSeconds: v.exactOptional(v.number()),
+});
+
+/** podtolerationrestriction.admission.k8s.io/v1alpha1 Configuration. */
+const podTolerationRestriction = v.object({
+  default: v.optional(v.array(toleration), []),
+  whitelist: v.optional(v.array(toleration), []),
+});
+
 export const settingsSchema = v.object({
+  EventRateLimit: v.optional(eventRateLimit, {}),
+  PodNodeSelector: v.optional(podNodeSelector, {}),
   PodSecurity: v.optional(podSecurity, {}),
+  PodTolerationRestriction: v.optional(podTolerationRestriction, {}),
 });
 
 /** The settings of a cluster. */

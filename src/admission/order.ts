@@ -47,6 +47,14 @@ export const order = [
   { name: 'AlwaysDeny', on: false },
 ] as const satisfies readonly { name: string; on: boolean }[];
 
+/** Plugins of the order that do nothing while a feature is off that is off upstream, or that nobody wrote yet. */
+export const absent: Readonly<Partial<Record<PluginName, string>>> = {
+  ImagePolicyWebhook: 'is not there yet',
+  PodGroupProtection: 'needs the feature GenericWorkload, which is off',
+  PodGroupWorkloadExists: 'needs the feature GenericWorkload, which is off',
+  JobValidation: 'needs the feature WorkloadWithJob, which is off',
+};
+
 /** Name of a plugin of the order. */
 export type PluginName = (typeof order)[number]['name'];
 
@@ -59,7 +67,8 @@ export interface PluginChoice {
 }
 
 /**
- * The fault of a choice as one sentence, if it has one: a name that no plugin has, or one that is both turned on and off.
+ * The fault of a choice as one sentence, if it has one: a name that no plugin has, one that cannot be turned on, or one
+ * that is both turned on and off.
  */
 export function choiceFault({ enable, disable }: PluginChoice): string | undefined {
   for (const [flag, names] of Object.entries({ enable, disable })) {
@@ -68,6 +77,8 @@ export function choiceFault({ enable, disable }: PluginChoice): string | undefin
     const all = order.map(({ name }) => name).join(', ');
     return `--${flag}-admission-plugins names the unknown plugin ${JSON.stringify(unknown)}; known are ${all}.`;
   }
+  const asked = order.find(({ name }) => enable.includes(name) && absent[name] !== undefined)?.name;
+  if (asked !== undefined) return `--enable-admission-plugins names ${asked}, which ${absent[asked]}.`;
   const both = enable.find((name) => disable.includes(name));
   if (both === undefined) return undefined;
   return `${both} is in both --enable-admission-plugins and --disable-admission-plugins.`;

@@ -3,6 +3,7 @@ import { deepCopy, deepEqual, isObject, type JsonObject, type KubeObject } from 
 import { forbidden } from '../status/status.ts';
 import { type Attributes, type Plugin, subjectOf } from './chain.ts';
 import { builtinRow, lookUp } from './lookup.ts';
+import { mergeTolerations } from './tolerations.ts';
 
 const classes = builtinRow('node.k8s.io/v1', 'runtimeclasses');
 
@@ -18,28 +19,6 @@ async function classOf(attributes: Attributes): Promise<KubeObject | undefined> 
 
 const overheadOf = (found: KubeObject | undefined): JsonObject | undefined =>
   found !== undefined && isObject(found.overhead) ? objectAt(found.overhead, 'podFixed') : undefined;
-
-function covers(wide: JsonObject, narrow: JsonObject): boolean {
-  if (deepEqual(wide, narrow)) return true;
-  if (wide.key !== narrow.key && (wide.key || wide.operator !== 'Exists')) return false;
-  if (wide.effect && wide.effect !== narrow.effect) return false;
-  if (wide.effect === 'NoExecute' && wide.tolerationSeconds !== undefined) {
-    const seconds = narrow.tolerationSeconds;
-    if (seconds === undefined || Number(seconds) > Number(wide.tolerationSeconds)) return false;
-  }
-  if (wide.operator === 'Exists') return true;
-  return narrow.operator === 'Equal' && narrow.value === wide.value;
-}
-
-/** Tolerations of two lists without those that another one covers. */
-function mergeTolerations(all: JsonObject[]): JsonObject[] {
-  const merged: JsonObject[] = [];
-  for (const [i, toleration] of all.entries()) {
-    const later = all.slice(i + 1).filter((other) => !deepEqual(other, toleration));
-    if (![...merged, ...later].some((other) => covers(other, toleration))) merged.push(toleration);
-  }
-  return merged;
-}
 
 function schedule(attributes: Attributes, spec: JsonObject, scheduling: JsonObject): void {
   const selector = { ...objectAt(spec, 'nodeSelector') };

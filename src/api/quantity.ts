@@ -206,11 +206,15 @@ function decimalText(q: Quantity): string {
 
 /** A quantity rounded up to whole units. Throws {@link QuantityError}. */
 export function wholeUp(text: string): string {
+  const { format } = parseQuantity(text);
+  return formatQuantity({ unscaled: unitsOf(text, 0), exponent: 0, format });
+}
+
+/** How many units of 10^`exponent` a quantity is, rounded away from zero. Throws {@link QuantityError}. */
+export function unitsOf(text: string, exponent: number): bigint {
   const q = parseQuantity(text);
-  if (wholeUnits(q) !== undefined || q.unscaled < 0n) return formatQuantity(q);
-  return formatQuantity({
-    unscaled: ceilDivide(q.unscaled, 10n ** BigInt(-q.exponent)),
-    exponent: 0,
-    format: q.format,
-  });
+  const shift = q.exponent - exponent;
+  if (shift >= 0) return q.unscaled * 10n ** BigInt(Math.min(shift, MAX_SHIFT));
+  const one = 10n ** BigInt(-shift);
+  return q.unscaled < 0n ? -ceilDivide(-q.unscaled, one) : ceilDivide(q.unscaled, one);
 }

@@ -59,7 +59,8 @@ function* projectedNames(pod: KubeObject, which: string): Generator<string> {
 /** Volume types with a `secretRef` (or two) to a secret in the pod's namespace. */
 const secretVolumes = ['cephfs', 'cinder', 'flexVolume', 'rbd', 'iscsi', 'scaleIO', 'storageos'];
 
-function* secretNames(pod: KubeObject): Generator<string> {
+/** Names of the secrets that a pod names, some of them empty. */
+export function* secretNames(pod: KubeObject): Generator<string> {
   for (const { name } of objects(mapOf(pod.spec).imagePullSecrets)) yield text(name);
   yield* environmentNames(pod, 'secret');
   yield* projectedNames(pod, 'secret');
@@ -71,7 +72,8 @@ function* secretNames(pod: KubeObject): Generator<string> {
   }
 }
 
-function* configMapNames(pod: KubeObject): Generator<string> {
+/** Names of the config maps that a pod names, some of them empty. */
+export function* configMapNames(pod: KubeObject): Generator<string> {
   yield* environmentNames(pod, 'configMap');
   yield* projectedNames(pod, 'configMap');
   for (const volume of volumesOf(pod)) yield text(mapOf(volume.configMap).name);

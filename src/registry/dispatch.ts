@@ -15,6 +15,7 @@ import { serveList } from './list.ts';
 import { formOf, presenterOf, respond, respondObject } from './present.ts';
 import { serveGet } from './read.ts';
 import { builtins, type Resource, type Verb } from './resource.ts';
+import { admitCall } from './subresources/admitted.ts';
 import { serveBinding } from './subresources/binding.ts';
 import { serveEviction } from './subresources/eviction.ts';
 import { serveScale } from './subresources/scale.ts';
@@ -59,6 +60,9 @@ const token: Route = {
     formOf(ctx, row, false);
     const options = writeOptions(ctx.url.searchParams, 'CreateOptions');
     const body = await readObject(ctx, expectedOf(resource, 'token'), options.fieldValidation);
+    const { namespace, name } = ctx.info;
+    const request: KubeObject = { ...body, metadata: {} };
+    await admitCall({ ctx, resource, subresource: 'token', namespace, name, options }, request);
     return respondObject(ctx, row, await issueServiceAccountToken(config, ctx, body), 201);
   },
 };

@@ -16,7 +16,8 @@ const HUGE_PAGES = 'hugepages-';
 
 const isQuotaHugePage = (name: string) => name.startsWith(HUGE_PAGES) || name.startsWith(`requests.${HUGE_PAGES}`);
 const isNative = (name: string) => !name.includes('/') || name.includes('kubernetes.io/');
-const isExtended = (name: string) =>
+/** Whether a name is one of a resource that nodes offer beyond those that Kubernetes knows. */
+export const isExtendedResource = (name: string): boolean =>
   !isNative(name) && !name.startsWith('requests.') && qualifiedNameErrors(`requests.${name}`).length === 0;
 
 /** Whether a quota can bound a resource of this name without a domain. */
@@ -51,7 +52,7 @@ export function containerResourceNameFaults(name: string, at: string): StatusCau
   const faults = resourceNameFaults(name, at);
   if (name.includes('/')) {
     const why = "doesn't follow extended resource name standard";
-    return isNative(name) || isExtended(name) ? faults : [...faults, causes.invalid(at, name, why)];
+    return isNative(name) || isExtendedResource(name) ? faults : [...faults, causes.invalid(at, name, why)];
   }
   return [...faults, ...standardFaults(name, at, containerStandard)];
 }
@@ -72,7 +73,7 @@ export function amountFaults(name: string, value: string, at: string): StatusCau
   if (compareQuantities(value, '0') < 0) {
     out.push(causes.invalid(at, value, 'must be greater than or equal to 0'));
   }
-  if ((COUNTED.has(name) || isExtended(name)) && !isWhole(value)) {
+  if ((COUNTED.has(name) || isExtendedResource(name)) && !isWhole(value)) {
     out.push(causes.invalid(at, value, 'must be an integer'));
   }
   return out;

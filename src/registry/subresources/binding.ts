@@ -9,6 +9,7 @@ import { formOf, respondObject } from '../present.ts';
 import { builtins, type Resource } from '../resource.ts';
 import { OPTIMISTIC_LOCK, type Scope, subject } from '../scope.ts';
 import { updateObject } from '../update.ts';
+import { admitCall } from './admitted.ts';
 import { success } from './success.ts';
 
 /** Sets a condition of a pod, in place; the time of its last transition changes with its status only. */
@@ -65,6 +66,9 @@ export async function serveBinding(ctx: RequestContext, resource: Resource): Pro
   if (ctx.info.name !== '' && name !== ctx.info.name) {
     throw badRequest('name in URL does not match name in Binding object');
   }
+  const pods = builtins.get('v1')!.get('pods')!;
+  const scope: Scope = { ctx, resource: pods, subresource: '', namespace: ctx.info.namespace, name, options };
+  await admitCall({ ...scope, subresource: 'binding' }, binding);
   const target = objectAt(binding, 'target');
   const faults: string[] = [];
   if (target.kind && target.kind !== 'Node') {
@@ -72,8 +76,6 @@ export async function serveBinding(ctx: RequestContext, resource: Resource): Pro
   }
   if (!target.name) faults.push('target.name: Required value');
   if (faults.length > 0) throw plainError(faults.length === 1 ? faults[0]! : `[${faults.join(', ')}]`);
-  const pods = builtins.get('v1')!.get('pods')!;
-  const scope: Scope = { ctx, resource: pods, subresource: '', namespace: ctx.info.namespace, name, options };
   await updateObject(scope, {
     raw: true,
     ...(uid === undefined ? {} : { uid }),

@@ -21,6 +21,7 @@ import { formOf, respondObject, toObject } from '../present.ts';
 import { builtins, type Resource } from '../resource.ts';
 import { readConfirmed, type Scope, subject } from '../scope.ts';
 import { updateObject } from '../update.ts';
+import { admitCall } from './admitted.ts';
 import { setPodCondition } from './binding.ts';
 import { matchesLabelSelector } from './label-selector.ts';
 import { success } from './success.ts';
@@ -177,6 +178,7 @@ export async function serveEviction(ctx: RequestContext, resource: Resource): Pr
   const asked = validDeleteOptions(objectAt(eviction, 'deleteOptions') as RawDeleteOptions);
   const deleteOptions: DeleteOptions = { ...asked, dryRun: asked.dryRun || options.dryRun };
   const scope: Scope = { ctx, resource, subresource: '', namespace, name, options: deleteOptions };
+  await admitCall({ ...scope, subresource: 'eviction' }, eviction);
   const pdbs = builtins.get('policy/v1')!.get('poddisruptionbudgets')!;
   for (let tries = 1; ; tries++) {
     try {
