@@ -1,5 +1,5 @@
-// Clients that others wrote, each as its users use it, against a cluster of this project: client-go,
-// Kubernetes' JavaScript and Python clients. A toolchain that is not there is skipped, and that is said.
+// Clients that others wrote, each as its users use it, against a cluster of this project: client-go, an operator
+// of controller-runtime, Kubernetes' JavaScript and Python clients. A toolchain that is not there is skipped, and that is said.
 // usage: run.ts [NAME…]
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -25,6 +25,7 @@ const FAILED: Tally = { passed: 0, failed: 1 };
 const suites: Suite[] = [
   { name: 'client-node', needs: [], run: (env) => summed(process.execPath, [join(here, 'node/main.ts')], here, env) },
   { name: 'client-go', needs: [['go', 'version']], run: (env) => goTests(join(here, 'go'), env) },
+  { name: 'operator', needs: [['go', 'version']], run: (env) => goTests(join(here, 'operator'), env) },
   {
     name: 'python',
     needs: [
