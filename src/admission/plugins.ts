@@ -35,6 +35,7 @@ import { runtimeClass } from './runtime-class.ts';
 import { serviceAccount } from './service-account.ts';
 import { storageObjectInUseProtection } from './storage-protection.ts';
 import { taintNodesByCondition } from './taint-nodes.ts';
+import { validatingAdmissionPolicy } from './validating-policy.ts';
 
 /** The plugins that there are, with what the cluster's settings say to them; `order.ts` says when each runs. */
 export const pluginsWith = (settings: Settings): readonly Plugin[] => [
@@ -69,6 +70,7 @@ export const pluginsWith = (settings: Settings): readonly Plugin[] => [
   podTopologyLabels,
   nodeDeclaredFeatureValidator,
   podResizeValidator,
+  validatingAdmissionPolicy,
   resourceQuota,
   alwaysDeny,
 ];

@@ -194,6 +194,10 @@ export const POLICY_PREFIXES = [
   '/registry/prioritylevelconfigurations/',
   '/registry/limitranges/',
   '/registry/quotas-in-force/',
+  '/registry/validatingadmissionpolicies/',
+  '/registry/validatingadmissionpolicybindings/',
+  '/registry/mutatingadmissionpolicies/',
+  '/registry/mutatingadmissionpolicybindings/',
 ] as const;
 
 /** The revision asked for has been compacted away: 410 Expired. */

@@ -3,6 +3,7 @@ import { FlowIndex, flowEntry } from '../flowcontrol/flow-schemas.ts';
 import { type Keyspace, POLICY_PREFIXES, type Revision, type StoredRecord } from '../keyspace/types.ts';
 import type { Resource } from '../registry/resource.ts';
 import type { TenantUid } from '../request/context.ts';
+import { type AdmissionPolicies, admissionPolicies, isAdmissionPolicy } from './admission-policies.ts';
 import { customResources } from './custom-resources.ts';
 import { quotaOfMark } from './quota-marks.ts';
 import { type RbacEntry, RbacIndex, rbacEntry } from './rbac-index.ts';
@@ -15,6 +16,8 @@ interface Compiled {
   flow?: NonNullable<ReturnType<typeof flowEntry>>;
   /** A LimitRange, as it is stored. */
   limits?: KubeObject;
+  /** An admission policy or the binding of one, as it is stored. */
+  admission?: KubeObject;
 }
 
 /** A tenant's policy objects, compiled. Immutable; `revision` is the policy revision that it was built from. */
@@ -27,6 +30,7 @@ export interface PolicyBundle {
   readonly limitRanges: ReadonlyMap<string, readonly KubeObject[]>;
   /** Names of the quotas that may count something, by namespace: their records are read at need. */
   readonly quotas: ReadonlyMap<string, readonly string[]>;
+  readonly admission: AdmissionPolicies;
   /** Flow schemas and priority levels. */
   readonly flows: FlowIndex;
   /** By key, in key order. */
@@ -56,6 +60,7 @@ async function compile(record: StoredRecord): Promise<Compiled> {
     return { modRevision: record.modRevision, rows: await customResources(object) };
   }
   if (object.kind === 'LimitRange') return { modRevision: record.modRevision, limits: object as KubeObject };
+  if (isAdmissionPolicy(object.kind)) return { modRevision: record.modRevision, admission: object as KubeObject };
   const flow = flowEntry(object);
   if (flow !== undefined) return { modRevision: record.modRevision, flow };
   const rbac = rbacEntry(object);
@@ -118,10 +123,12 @@ function build(revision: Revision, compiled: Map<string, Compiled>): PolicyBundl
   const limitRanges = new Map<string, KubeObject[]>();
   const quotas = new Map<string, string[]>();
   const flows: NonNullable<Compiled['flow']>[] = [];
+  const policies: KubeObject[] = [];
   for (const [key, entry] of compiled) {
     if (entry.limits !== undefined) append(limitRanges, entry.limits.metadata.namespace ?? '', entry.limits);
     const quota = quotaOfMark(key);
     if (quota !== undefined) append(quotas, quota.namespace, quota.name);
+    if (entry.admission !== undefined) policies.push(entry.admission);
     if (entry.flow !== undefined) flows.push(entry.flow);
     if (entry.rbac !== undefined) rbac.push(entry.rbac);
     for (const row of entry.rows ?? []) {
@@ -129,7 +136,16 @@ function build(revision: Revision, compiled: Map<string, Compiled>): PolicyBundl
       resources.set(row.groupVersion, rows.set(row.resource, row));
     }
   }
-  return { revision, rbac: new RbacIndex(rbac), resources, flows: new FlowIndex(flows), limitRanges, quotas, compiled };
+  return {
+    revision,
+    rbac: new RbacIndex(rbac),
+    resources,
+    flows: new FlowIndex(flows),
+    limitRanges,
+    quotas,
+    admission: admissionPolicies(policies),
+    compiled,
+  };
 }
 
 /**

@@ -53,6 +53,8 @@ export interface RequestContext {
   resource?: Resource;
   /** Texts of `Warning: 299 - "…"` headers, in order. */
   readonly warnings: string[];
+  /** Adds an annotation to the request's audit event, where one is written. */
+  readonly annotate?: (key: string, value: string) => void;
   readonly now: () => Date;
   /** Counts a long-running request (watch, log, exec) in the metrics until the returned function is called. */
   /** Notes how many objects a list found, from which the cost of the next is estimated; absent only in unit tests. */

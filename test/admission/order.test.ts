@@ -54,6 +54,5 @@ describe('choice of the admission plugins', () => {
 const POLICIES_AND_WEBHOOKS = [
   'MutatingAdmissionPolicy',
   'MutatingAdmissionWebhook',
-  'ValidatingAdmissionPolicy',
   'ValidatingAdmissionWebhook',
 ];
