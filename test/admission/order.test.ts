@@ -51,8 +51,4 @@ describe('choice of the admission plugins', () => {
 });
 
 /** Plugins of the order that nobody wrote yet. */
-const POLICIES_AND_WEBHOOKS = [
-  'MutatingAdmissionPolicy',
-  'MutatingAdmissionWebhook',
-  'ValidatingAdmissionWebhook',
-];
+const POLICIES_AND_WEBHOOKS = ['MutatingAdmissionPolicy', 'MutatingAdmissionWebhook', 'ValidatingAdmissionWebhook'];
