@@ -1,12 +1,13 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import type { Plugin } from './admission/chain.ts';
 import { enabledPlugins } from './admission/plugins.ts';
-import { impersonate } from './authn/impersonation.ts';
+import type { Auditor, AuditRecord } from './audit/index.ts';
+import { constraintOf, impersonate } from './authn/impersonation.ts';
 import { authenticate } from './authn/index.ts';
-import { authorizeRequest } from './authz/index.ts';
+import { authorizeRequest, isSuperuser } from './authz/index.ts';
 import type { Config } from './config.ts';
 import type { Metrics } from './discovery/metrics.ts';
-import { isLongRunning, tooManyFlows } from './flowcontrol/answer.ts';
+import { isLasting, isLongRunning, tooManyFlows } from './flowcontrol/answer.ts';
 import type { FlowControl } from './flowcontrol/index.ts';
 import type { Keyspace } from './keyspace/types.ts';
 import { RequestPolicy } from './policy/guard.ts';
@@ -24,6 +25,8 @@ export interface AppDeps {
   keyspace: (tenant: TenantUid) => Keyspace;
   metrics: Metrics;
   flowControl: FlowControl;
+  /** Absent where nothing is audited. */
+  auditor?: Auditor;
   now: () => Date;
   /** Identity of calls that the process makes to itself. */
   loopback?: UserInfo;
@@ -40,6 +43,7 @@ interface Variables {
   info: RequestInfo;
   keyspace: Keyspace;
   user: UserInfo;
+  audit: AuditRecord | undefined;
   policy: RequestPolicy;
 }
 export type Env = { Variables: Variables };
@@ -85,12 +89,10 @@ const observation: Stage = (deps) => async (c, next) => {
 const authentication: Stage = (deps) => async (c, next) => {
   const { config, now, loopback } = deps;
   const own = loopback === undefined ? {} : { loopback };
-  const known = await authenticate(c.req.raw, {
-    config,
-    now,
-    tenant: c.get('tenant'),
-    keyspace: c.get('keyspace'),
-    ...own,
+  const { tenant, keyspace } = c.var;
+  const known = await authenticate(c.req.raw, { config, now, tenant, keyspace, ...own }).catch((error: unknown) => {
+    deps.auditor?.refused({ ...c.var, request: c.req.raw }, now());
+    throw error;
   });
   deps.metrics.authenticated(known.user.name);
   c.get('warnings').push(...(known.warnings ?? []));
@@ -103,8 +105,19 @@ const policy: Stage = () => async (c, next) => {
   await next();
 };
 
+/** Records the request where the audit policy says so: when it came, when a stream began, when it was answered. */
+const audit: Stage = (deps) => async (c, next) => {
+  const record = deps.auditor?.begin({ ...c.var, request: c.req.raw }, deps.now());
+  c.set('audit', record);
+  await next();
+  if (record !== undefined) c.res = record.answer(c.res, c.error, isLasting(c.get('info')), deps.now);
+};
+
 const impersonation: Stage = () => async (c, next) => {
-  c.set('user', await impersonate(c.req.raw.headers, c.get('user'), c.get('info'), c.get('policy')));
+  const { user, info, policy, audit: record } = c.var;
+  const effective = await impersonate(c.req.raw.headers, user, info, policy);
+  if (effective !== user) record?.impersonated(effective, isSuperuser(user) ? constraintOf(effective) : '');
+  c.set('user', effective);
   await next();
 };
 
@@ -118,13 +131,17 @@ const fairness: Stage = (deps) => async (c, next) => {
   const estimate = { user, info, limit };
   const pass = await deps.flowControl.enter(tenant, flows, classification, estimate, c.req.raw.signal);
   if (pass === undefined) c.res = tooManyFlows();
-  else await next().finally(() => pass.done());
+  else {
+    deps.metrics.dispatched(classification.schema.name, classification.level.name);
+    await next().finally(() => pass.done());
+  }
   c.res.headers.set('X-Kubernetes-Pf-Flowschema-Uid', classification.schema.uid);
   c.res.headers.set('X-Kubernetes-Pf-Prioritylevel-Uid', classification.level.uid);
 };
 
 const authorization: Stage = () => async (c, next) => {
-  await authorizeRequest(c.get('user'), c.get('info'), c.get('url').searchParams, c.get('policy'));
+  const { user, info, url, policy, audit: record } = c.var;
+  await authorizeRequest(user, info, url.searchParams, policy, (verdict) => record?.authorized(verdict));
   await next();
 };
 
@@ -144,6 +161,7 @@ export const stages = Object.entries({
   info,
   observation,
   authentication,
+  audit,
   policy,
   impersonation,
   fairness,
@@ -152,7 +170,7 @@ export const stages = Object.entries({
 });
 
 function contextOf(c: Context<Env>, deps: AppDeps, plugins: readonly Plugin[]): RequestContext {
-  const { url, auditId, warnings, tenant, info, user, policy } = c.var;
+  const { url, auditId, warnings, tenant, info, user, policy, audit: record } = c.var;
   const request = c.req.raw;
   const { now, metrics, config } = deps;
   const longRunning = () => metrics.longRunning(info, request.method);
@@ -173,6 +191,7 @@ function contextOf(c: Context<Env>, deps: AppDeps, plugins: readonly Plugin[]): 
     now,
     longRunning,
     listed,
+    ...(record && { audit: record }),
   };
 }
 

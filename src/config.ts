@@ -31,6 +31,8 @@ const schema = v.object({
   /** Requests served side by side in an isolate, together the seats of priority and fairness. */
   maxRequestsInflight: v.optional(positive, 400),
   maxMutatingRequestsInflight: v.optional(positive, 200),
+  /** Text of the audit policy file (audit.k8s.io/v1 Policy); empty: nothing is audited. */
+  auditPolicy: v.optional(v.string(), ''),
   /** How long events are kept. */
   eventTTLSeconds: v.optional(positive, 3600),
   /** How long a shard keeps history for watches to resume and pages to stay consistent. */
@@ -65,6 +67,8 @@ export interface Bindings {
   GUNWALE_CONFIG: string;
   /** Replicas that this process owns, as JSON list of ids; absent: all of them (one process, or production). */
   GUNWALE_OWN_REPLICAS?: string;
+  /** Takes audit events, a line each; absent: they go to the Worker's log. */
+  AUDIT_LOG?: Fetcher;
   /** Durable Object namespace of the replicas, where they live in this process. */
   REPLICA?: DurableObjectNamespace;
   /** Durable Object namespace of the control loops, in the API process. */

@@ -1,6 +1,9 @@
 import { waitUntil } from 'cloudflare:workers';
 import { controlLoopsClass } from '../durable-objects/control-loops/index.ts';
 import { createApp } from './app.ts';
+import { Auditor } from './audit/index.ts';
+import { parseAuditPolicy } from './audit/policy.ts';
+import { AuditSink } from './audit/sink.ts';
 import { bootstrap } from './bootstrap/index.ts';
 import { type Bindings, type Config, parseConfig } from './config.ts';
 import { Metrics } from './discovery/metrics.ts';
@@ -43,7 +46,8 @@ function serverOf(env: Bindings): Server {
   const metrics = new Metrics(new Date());
   const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight;
   const flowControl = new FlowControl(seats, () => Date.now());
-  const deps = { config, keyspace, metrics, flowControl, now: () => new Date() };
+  const auditor = auditorOf(env, config, metrics);
+  const deps = { config, keyspace, metrics, flowControl, now: () => new Date(), ...(auditor && { auditor }) };
   const clients = createApp(deps);
   const own = createApp({ ...deps, loopback: SERVER });
   const made: Server = {
@@ -56,6 +60,19 @@ function serverOf(env: Bindings): Server {
   };
   servers.set(env, made);
   return made;
+}
+
+/** Auditing as the configuration says. Throws where its policy is wrong. */
+function auditorOf(env: Bindings, config: Config, metrics: Metrics): Auditor | undefined {
+  if (config.auditPolicy === '') return undefined;
+  const send = async (lines: string) => {
+    if (env.AUDIT_LOG === undefined) console.log(lines);
+    else if (!(await env.AUDIT_LOG.fetch('http://audit/', { method: 'POST', body: lines })).ok)
+      throw new Error('not taken');
+  };
+  const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+  const runtime = { now: () => Date.now(), sleep, keep: waitUntil };
+  return new Auditor(parseAuditPolicy(config.auditPolicy), new AuditSink(send, runtime, metrics));
 }
 
 /** Makes sure that the bootstrap objects exist. A request that finds no quorum goes on: it will be told so itself. */

@@ -286,3 +286,9 @@ export async function impersonate(
     throw refusal;
   });
 }
+
+/** The constrained form of impersonation that acting as a user takes (KEP-5284), for those who may use all forms. */
+export function constraintOf({ name }: UserInfo): string {
+  if (name.startsWith('system:serviceaccount:')) return 'impersonate:serviceaccount';
+  return name.startsWith('system:node:') ? 'impersonate:arbitrary-node' : 'impersonate:user-info';
+}

@@ -37,11 +37,22 @@ export async function authorize(attributes: Attributes, data: AuthorizationData)
   return { decision: 'noOpinion', reason: reasons.join('\n') };
 }
 
-/** Throws the 403 where the attributes are not allowed under the request's policy. */
-export async function requireAllowed(attributes: Attributes, policy: RequestPolicy): Promise<void> {
-  if (isSuperuser(attributes.user)) return;
+/**
+ * Throws the 403 where the attributes are not allowed under the request's policy. `told` hears each verdict, also those
+ * of decisions that are made again.
+ */
+export async function requireAllowed(
+  attributes: Attributes,
+  policy: RequestPolicy,
+  told: (verdict: Verdict) => void = () => undefined,
+): Promise<void> {
+  if (isSuperuser(attributes.user)) {
+    told({ decision: 'allow', reason: '' });
+    return;
+  }
   await policy.decide(async (bundle) => {
     const verdict = await authorize(attributes, { bundle, keyspace: policy.bare });
+    told(verdict);
     if (verdict.decision !== 'allow') throw forbiddenError(attributes, verdict.reason);
   });
 }
@@ -55,6 +66,7 @@ export async function authorizeRequest(
   info: RequestInfo,
   query: URLSearchParams,
   policy: RequestPolicy,
+  told?: (verdict: Verdict) => void,
 ): Promise<void> {
-  await requireAllowed(attributesOf(user, info, query), policy);
+  await requireAllowed(attributesOf(user, info, query), policy, told);
 }

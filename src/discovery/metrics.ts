@@ -109,6 +109,7 @@ export class Metrics {
   readonly #attempts = new Series('counter', 'authentication_attempts', 'Attempts to authenticate, by result.', [
     'result',
   ]);
+  readonly #auditErrors = new Series('counter', 'apiserver_audit_error_total', 'Audit events lost.', ['plugin']);
   readonly #audit = new Series('counter', 'apiserver_audit_event_total', 'Audit events handed to the backend.', []);
   readonly #dispatched = new Series(
     'counter',
@@ -169,6 +170,11 @@ export class Metrics {
     this.#audit.add([], count);
   }
 
+  /** Audit events that the backend did not take. */
+  auditErrors(count: number): void {
+    this.#auditErrors.add(['buffered'], count);
+  }
+
   dispatched(flowSchema: string, priorityLevel: string): void {
     this.#dispatched.add([flowSchema, priorityLevel]);
   }
@@ -176,6 +182,7 @@ export class Metrics {
   /** Everything as text. `objectCounts`: stored objects by `resource.group`. */
   render(objectCounts: ReadonlyMap<string, number>): string {
     return renderFamilies([
+      this.#auditErrors,
       this.#audit,
       this.#inFlight,
       this.#dispatched,

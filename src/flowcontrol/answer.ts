@@ -6,6 +6,10 @@ const STREAMS: ReadonlySet<string> = new Set(['attach', 'exec', 'proxy', 'log', 
 export const isLongRunning = ({ isResourceRequest, verb, subresource }: RequestInfo): boolean =>
   isResourceRequest && (verb === 'proxy' || STREAMS.has(subresource));
 
+/** Whether an answer may last for ever. */
+export const isLasting = (info: RequestInfo): boolean =>
+  isLongRunning(info) || (info.isResourceRequest && info.verb === 'watch');
+
 /** Plain 429 for a request that found neither seats nor a place to wait for them: nothing of it was done. */
 export const tooManyFlows = (): Response =>
   new Response('Too many requests, please try again later.\n', {

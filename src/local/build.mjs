@@ -20,7 +20,7 @@ const products = [
       ...common,
       platform: 'node',
       target: 'node20',
-      external: ['@peculiar/x509', 'reflect-metadata', 'workerd'],
+      external: ['@peculiar/x509', 'reflect-metadata', 'workerd', 'yaml'],
     },
   },
 ];

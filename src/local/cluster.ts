@@ -14,6 +14,8 @@ import { createRequire } from 'node:module';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseAuditPolicy } from '../audit/policy.ts';
+import { openAuditLog } from './audit-log.ts';
 import { type ClusterKeys, clusterKeys, serverNames } from './certificates.ts';
 import { openDataFolder, writePrivately } from './data-folder.ts';
 import { type Front, type FrontOptions, startFront } from './front/front.ts';
@@ -63,7 +65,8 @@ export async function startCluster(options: Options, say: (line: string) => void
   const socket = (name: string) => join(socketFolder, `${name}.sock`);
   const front = await openFront(options, { tls: keys.server, upstream: { path: socket('api') }, cfBlobHeader });
   const config = workerConfig({ ...options, port: front.port }, record.tenant, replicas, keys);
-  const wiring: ClusterWiring = { plans, config, cfBlobHeader, socket };
+  const auditLog = options.auditPolicyFile === undefined ? undefined : await openAuditLog(options, socket('audit'));
+  const wiring: ClusterWiring = { plans, config, cfBlobHeader, socket, audits: auditLog !== undefined };
   const kubeconfigFile = join(data, 'kubeconfig');
   const url = `https://127.0.0.1:${front.port}`;
   writePrivately(kubeconfigFile, kubeconfig(url, keys.ca.cert, keys.admin));
@@ -85,6 +88,7 @@ export async function startCluster(options: Options, say: (line: string) => void
   const stop = async () => {
     front.close();
     await supervisor.stop();
+    auditLog?.close();
     reaper.watch([]);
     reaper.end();
     rmSync(runFile, { force: true });
@@ -139,6 +143,7 @@ export function workerConfig(options: Options, tenant: object, replicas: number[
     tenant: { ...tenant, replicas },
     clientCA: keys.ca.cert,
     serverCA: keys.ca.cert,
+    auditPolicy: auditPolicyOf(options),
     staticTokens: options.staticTokenFile ? readTokens(options.staticTokenFile) : '',
     serviceAccountKeys: keys.serviceAccount,
     serviceClusterIPRange: options.serviceClusterIPRange,
@@ -151,6 +156,20 @@ export function workerConfig(options: Options, tenant: object, replicas: number[
     compactionIntervalSeconds: options.compactionIntervalSeconds,
     admissionPlugins: options.admissionPlugins,
   });
+}
+
+/** Text of the audit policy, checked, so that a wrong one fails the start. */
+function auditPolicyOf({ auditPolicyFile: path }: Options): string {
+  if (path === undefined) return '';
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile())
+    throw new UsageError(`The audit policy ${path} cannot be read.`);
+  const text = readFileSync(path, 'utf8');
+  try {
+    parseAuditPolicy(text);
+  } catch (error) {
+    throw new UsageError(`The audit policy ${path} is wrong: ${(error as Error).message}`);
+  }
+  return text;
 }
 
 function readTokens(path: string): string {

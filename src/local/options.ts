@@ -13,6 +13,13 @@ export interface Options {
   staticTokenFile: string | undefined;
   advertiseAddress: string;
   serviceClusterIPRange: string;
+  auditPolicyFile: string | undefined;
+  /** `-`: standard output. */
+  auditLogPath: string | undefined;
+  /** Megabytes after which the log is rotated. */
+  auditLogMaxSize: number;
+  /** Rotated logs that are kept. */
+  auditLogMaxBackup: number;
   maxRequestsInflight: number;
   maxMutatingRequestsInflight: number;
   eventTTLSeconds: number;
@@ -121,6 +128,38 @@ const flags: Flag[] = [
     },
   },
   {
+    name: 'audit-policy-file',
+    value: 'FILE',
+    help: 'audit.k8s.io/v1 Policy: what is audited (nothing)',
+    set: (o, text) => {
+      o.auditPolicyFile = resolve(text);
+    },
+  },
+  {
+    name: 'audit-log-path',
+    value: 'FILE',
+    help: 'where audit events go, a JSON line each; -: standard output (DIR/audit.log)',
+    set: (o, text) => {
+      o.auditLogPath = text === '-' ? text : resolve(text);
+    },
+  },
+  {
+    name: 'audit-log-maxsize',
+    value: 'MB',
+    help: 'size at which the audit log is rotated (100)',
+    set: (o, text) => {
+      o.auditLogMaxSize = integer('audit-log-maxsize', text, 1, 100_000);
+    },
+  },
+  {
+    name: 'audit-log-maxbackup',
+    value: 'N',
+    help: 'rotated audit logs that are kept (10)',
+    set: (o, text) => {
+      o.auditLogMaxBackup = integer('audit-log-maxbackup', text, 0, 1_000);
+    },
+  },
+  {
     name: 'max-requests-inflight',
     value: 'N',
     help: 'reading requests side by side (400); with the next, the seats of priority and fairness',
@@ -167,6 +206,10 @@ export function parseOptions(args: string[]): Options {
     staticTokenFile: undefined,
     advertiseAddress: '127.0.0.1',
     serviceClusterIPRange: '10.0.0.0/24',
+    auditPolicyFile: undefined,
+    auditLogPath: undefined,
+    auditLogMaxSize: 100,
+    auditLogMaxBackup: 10,
     maxRequestsInflight: 400,
     maxMutatingRequestsInflight: 200,
     eventTTLSeconds: 3600,

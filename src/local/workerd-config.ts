@@ -14,6 +14,8 @@ export interface ClusterWiring {
   config: string;
   /** Header, random per start, in which the front hands `request.cf` to the API process. */
   cfBlobHeader: string;
+  /** Whether audit events go to the socket `audit`. */
+  audits: boolean;
   /** Path of a unix socket: `api`, `loops`, or the role of a replica process. */
   socket(name: string): string;
 }
@@ -30,6 +32,7 @@ export function workerdConfig(plan: ProcessPlan, wiring: ClusterWiring, bundle: 
     ...(separate ? [binding('GUNWALE_OWN_REPLICAS', 'text', quote(JSON.stringify(plan.owns)))] : []),
     ...(plan.owns.length > 0 ? [binding('REPLICA', 'durableObjectNamespace', quote('Replica'))] : []),
     ...(plan.api ? [binding('LOOPS', 'durableObjectNamespace', quote('ControlLoops'))] : []),
+    ...(plan.api && wiring.audits ? [binding('AUDIT_LOG', 'service', quote('audit'))] : []),
     ...(plan.api ? [] : [binding('LOOPS_GATEWAY', 'service', quote('loops'))]),
     ...peers.flatMap((peer) => peer.owns.map((id) => binding(`REPLICA_PROCESS_${id}`, 'service', quote(peer.role)))),
   ];
@@ -41,6 +44,7 @@ export function workerdConfig(plan: ProcessPlan, wiring: ClusterWiring, bundle: 
     `( name = "main", worker = .main )`,
     `( name = "disk", disk = ( path = ${quote(plan.disk)}, writable = true ) )`,
     ...peers.map((peer) => external(peer.role, wiring.socket(peer.role))),
+    ...(plan.api && wiring.audits ? [external('audit', wiring.socket('audit'))] : []),
     ...(plan.api ? [] : [external('loops', wiring.socket('loops'))]),
   ];
   return `using Workerd = import "/workerd/workerd.capnp";

@@ -94,6 +94,7 @@ export async function servePatch(ctx: RequestContext, resource: Resource, subres
   const options = writeOptions(ctx.url.searchParams, 'PatchOptions', kind === 'apply');
   const scope = scopeOf(ctx, resource, subresource, options);
   const patch = applyPatch(scope, kind, bytes, options);
+  ctx.audit?.requestBytes(bytes, kind === 'apply' ? 'application/yaml' : 'application/json');
   const written = await updateObject(scope, {
     transform: patch,
     queues: true,

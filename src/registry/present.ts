@@ -119,6 +119,7 @@ export function presenterOf(ctx: RequestContext, resource: Resource, form: Negot
 
 /** A whole answer in one piece, compressed when it is large and the client can read that. */
 export function respond(ctx: RequestContext, body: Uint8Array, contentType: string, status = 200): Response {
+  ctx.audit?.answered(body, contentType);
   const headers = new Headers({ 'Content-Type': contentType });
   if (body.byteLength < GZIP_THRESHOLD || !/\bgzip\b/.test(ctx.request.headers.get('accept-encoding') ?? '')) {
     return new Response(body, { status, headers });

@@ -53,6 +53,7 @@ export async function readDeleteOptions(ctx: RequestContext): Promise<DeleteOpti
   const body = decodeBody(bytes, contentType(ctx.request));
   if (body.format === 'protobuf') {
     if (body.decoded.kind !== 'DeleteOptions') throw notDeleteOptions();
+    ctx.audit?.requestObject({ ...(body.decoded.object as JsonObject), ...INTERNAL_OPTIONS });
     return validDeleteOptions(body.decoded.object as RawDeleteOptions);
   }
   const { value } = body.parsed;
@@ -68,12 +69,16 @@ export async function readDeleteOptions(ctx: RequestContext): Promise<DeleteOpti
   }
   try {
     const decoded = decodeTyped({ ...body.parsed, value: { ...value, kind, apiVersion: 'v1' } }, 'v1', 'DeleteOptions');
+    ctx.audit?.requestObject({ ...decoded.object, ...INTERNAL_OPTIONS });
     return validDeleteOptions(decoded.object as unknown as RawDeleteOptions);
   } catch (error) {
     if (error instanceof StatusError) throw error;
     throw badRequest(error instanceof Error ? error.message : String(error));
   }
 }
+
+/** How upstream's audit records name the options of a deletion. */
+const INTERNAL_OPTIONS = { kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/__internal' };
 
 const notDeleteOptions = () => badRequest('decoded object cannot be converted to DeleteOptions');
 
@@ -85,5 +90,7 @@ export async function readObject(
   onStrict?: (decoded: Decoded) => string[],
 ): Promise<JsonObject> {
   const bytes = await readBody(ctx.request);
-  return decodeObject(bytes, contentType(ctx.request), expected, fieldValidation, ctx.warnings, onStrict);
+  const object = decodeObject(bytes, contentType(ctx.request), expected, fieldValidation, ctx.warnings, onStrict);
+  ctx.audit?.requestObject(object);
+  return object;
 }

@@ -1,4 +1,5 @@
 import type { Plugin } from '../admission/chain.ts';
+import type { AuditRecord } from '../audit/event.ts';
 import type { Config } from '../config.ts';
 import type { Keyspace } from '../keyspace/types.ts';
 import type { RequestPolicy } from '../policy/guard.ts';
@@ -57,6 +58,8 @@ export interface RequestContext {
   readonly annotate?: (key: string, value: string) => void;
   readonly now: () => Date;
   /** Counts a long-running request (watch, log, exec) in the metrics until the returned function is called. */
+  /** The request's audit record, where it is recorded. */
+  readonly audit?: AuditRecord;
   /** Notes how many objects a list found, from which the cost of the next is estimated; absent only in unit tests. */
   readonly listed?: (objects: number) => void;
   readonly longRunning: (resource: Resource) => () => void;

@@ -10,6 +10,7 @@ it('runs its stages in this order', () => {
     'info',
     'observation',
     'authentication',
+    'audit',
     'policy',
     'impersonation',
     'fairness',

@@ -5,7 +5,13 @@ import { type ClusterWiring, workerdConfig } from '../../src/local/workerd-confi
 function configurations(processes: number): Map<string, string> {
   const plans = planProcesses('/data', [1, 2, 3], processes);
   const socket = (name: string) => `/run/${name}.sock`;
-  const wiring: ClusterWiring = { plans, config: '{"a":"\\n\\"\u0001"}', cfBlobHeader: 'cf-random', socket };
+  const wiring: ClusterWiring = {
+    plans,
+    config: '{"a":"\\n\\"\u0001"}',
+    cfBlobHeader: 'cf-random',
+    audits: false,
+    socket,
+  };
   return new Map(plans.map((plan) => [plan.role, workerdConfig(plan, wiring, 'bundle.js')]));
 }
 
