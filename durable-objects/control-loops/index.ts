@@ -7,6 +7,7 @@ import { GarbageCollector } from './garbage-collector.ts';
 import { NamespaceTermination } from './namespace.ts';
 import { fillNamespace } from './namespace-content.ts';
 import type { Outcome } from './outcome.ts';
+import { QuotaRecount } from './resource-quota.ts';
 
 type Row = { id: number; loop: WorkItem['loop']; item: string };
 type Step = (item: string, connection: LoopConnection) => Promise<Outcome>;
@@ -33,6 +34,7 @@ const steps: Record<WorkItem['loop'], readonly { loop: string; own?: boolean; ru
   'clusterrole-aggregation': [
     { loop: 'clusterrole-aggregation', run: (_item, connection) => new ClusterRoleAggregation(connection).handle() },
   ],
+  resourcequota: [{ loop: 'resourcequota', run: (item, connection) => new QuotaRecount(connection).handle(item) }],
   customresourcedefinition: [{ loop: 'customresourcedefinition', own: true, run: settleDefinition }],
 };
 

@@ -77,7 +77,13 @@ export interface Format {
 const CONDITIONS = ['absent', 'exists', 'revision', 'field'] as const;
 const OPERATIONS = ['put', 'delete', 'done'] as const;
 /** The control loops that work may be for, by their number on the wire. */
-export const LOOPS = ['namespace', 'garbage-collector', 'clusterrole-aggregation', 'customresourcedefinition'] as const;
+export const LOOPS = [
+  'namespace',
+  'garbage-collector',
+  'clusterrole-aggregation',
+  'customresourcedefinition',
+  'resourcequota',
+] as const;
 
 /** The id of a proposal made at a time in ms; `random` has 8 bytes. */
 export function proposalId(time: number, random: Uint8Array): Uint8Array {

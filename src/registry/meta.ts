@@ -109,12 +109,18 @@ function selectableFields(resource: Resource, stored: KubeObject): Record<string
 
 const uidsOfOwners = (object: KubeObject): string[] => (object.metadata.ownerReferences ?? []).map((ref) => ref.uid);
 
+const isQuota = ({ kind, apiVersion }: KubeObject): boolean => kind === 'ResourceQuota' && apiVersion === 'v1';
+
+/** The term that tells that a namespace has quotas. */
+const quotaTerm = ({ metadata }: KubeObject): string => `quota:${metadata.namespace ?? ''}`;
+
 function terms(stored: KubeObject): string[] {
   const { uid } = stored.metadata;
   const out = uid === undefined ? [] : [`uid:${uid}`];
   for (const owner of new Set(uidsOfOwners(stored))) out.push(`owner:${owner}`);
   const node = stored.kind === 'Pod' && stored.apiVersion === 'v1' ? text(at(stored, ['spec', 'nodeName'])) : '';
   if (node !== '') out.push(`node:${node}`);
+  if (isQuota(stored)) out.push(quotaTerm(stored));
   return out;
 }
 
@@ -141,6 +147,29 @@ function needsSettling(object: KubeObject): boolean {
   return !namesDecided(object) || object.metadata.deletionTimestamp !== undefined;
 }
 
+/** The parts of objects that quotas count by, for kinds that may count for less than before. */
+const countedBy: Readonly<Record<string, (object: KubeObject) => unknown>> = {
+  Pod: (pod) => [TERMINAL.has(text(at(pod, ['status', 'phase']))), pod.metadata.generation],
+  Service: ({ spec }) => [at(spec, ['type']), at(spec, ['ports'])],
+  PersistentVolumeClaim: (claim) => [at(claim, ['spec', 'resources']), at(claim, ['status', 'allocatedResources'])],
+  ResourceQuota: ({ spec }) => spec,
+};
+const TERMINAL: ReadonlySet<string> = new Set(['Succeeded', 'Failed']);
+
+/** Whether quotas of the namespace have to be counted again: one is new, or something may count for less. */
+function needsCount(object: KubeObject, old: KubeObject | undefined): boolean {
+  if (object.apiVersion !== 'v1') return false;
+  if (old === undefined) return isQuota(object);
+  const part = Object.hasOwn(countedBy, object.kind ?? '') ? countedBy[object.kind ?? ''] : undefined;
+  return part !== undefined && JSON.stringify(part(object)) !== JSON.stringify(part(old));
+}
+
+const countAgain = (object: KubeObject): WorkItem => ({
+  loop: 'resourcequota',
+  item: object.metadata.namespace ?? '',
+  ifTerm: quotaTerm(object),
+});
+
 /**
  * Work for the control loops that storing `object` makes, to be written in the same batch: owners to look for, dependents
  * to wait for or to orphan, a namespace to empty.
@@ -153,6 +182,7 @@ export function workOfPut(key: string, object: KubeObject, old: KubeObject | und
     work.push({ loop: 'garbage-collector', item: `check-owners:${key}` });
   }
   if (object.kind === 'ClusterRole') work.push({ loop: 'clusterrole-aggregation', item: '' });
+  if (needsCount(object, old)) work.push(countAgain(object));
   if (needsSettling(object)) work.push({ loop: 'customresourcedefinition', item: metadata.name ?? '' });
   if (object.kind === 'Namespace' && object.apiVersion === 'v1' && old === undefined) {
     work.push({ loop: 'namespace', item: metadata.name ?? '' });
@@ -177,5 +207,6 @@ export function workOfDelete(object: KubeObject): WorkItem[] {
   const work: WorkItem[] = [];
   if (object.kind === 'ClusterRole') work.push({ loop: 'clusterrole-aggregation', item: '' });
   if (KEPT_IN_NAMESPACES.has(`${object.kind} ${name}`)) work.push({ loop: 'namespace', item: namespace });
+  if (namespace !== '' && object.kind !== 'Event') work.push(countAgain(object));
   return [...work, { loop: 'garbage-collector', item: `owner-deleted:${uid}`, ifTerm: `owner:${uid}` }];
 }
