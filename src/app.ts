@@ -4,6 +4,7 @@ import { enabledPlugins } from './admission/plugins.ts';
 import type { Auditor, AuditRecord } from './audit/index.ts';
 import { constraintOf, impersonate } from './authn/impersonation.ts';
 import { authenticate } from './authn/index.ts';
+import { type Outbound, unreachable } from './authn/outbound.ts';
 import { authorizeRequest, isSuperuser } from './authz/index.ts';
 import type { Config } from './config.ts';
 import type { Metrics } from './discovery/metrics.ts';
@@ -28,6 +29,8 @@ export interface AppDeps {
   /** Absent where nothing is audited. */
   auditor?: Auditor;
   now: () => Date;
+  /** Reaches peers outside of the cluster; absent where there is no way out. */
+  outbound?: Outbound;
   /** Identity of calls that the process makes to itself. */
   loopback?: UserInfo;
 }
@@ -87,10 +90,11 @@ const observation: Stage = (deps) => async (c, next) => {
 };
 
 const authentication: Stage = (deps) => async (c, next) => {
-  const { config, now, loopback } = deps;
+  const { config, now, loopback, outbound = unreachable } = deps;
   const own = loopback === undefined ? {} : { loopback };
-  const { tenant, keyspace } = c.var;
-  const known = await authenticate(c.req.raw, { config, now, tenant, keyspace, ...own }).catch((error: unknown) => {
+  const { tenant, keyspace, path } = c.var;
+  const asked = { config, now, tenant, keyspace, outbound, path, ...own };
+  const known = await authenticate(c.req.raw, asked).catch((error: unknown) => {
     deps.auditor?.refused({ ...c.var, request: c.req.raw }, now());
     throw error;
   });
@@ -172,7 +176,7 @@ export const stages = Object.entries({
 function contextOf(c: Context<Env>, deps: AppDeps, plugins: readonly Plugin[]): RequestContext {
   const { url, auditId, warnings, tenant, info, user, policy, audit: record } = c.var;
   const request = c.req.raw;
-  const { now, metrics, config } = deps;
+  const { now, metrics, config, outbound = unreachable } = deps;
   const longRunning = () => metrics.longRunning(info, request.method);
   const listed = (objects: number) => deps.flowControl.listed(tenant, info, objects);
   const { keyspace } = policy;
@@ -189,6 +193,7 @@ function contextOf(c: Context<Env>, deps: AppDeps, plugins: readonly Plugin[]): 
     plugins,
     warnings,
     now,
+    outbound,
     longRunning,
     listed,
     ...(record && { audit: record }),

@@ -1,13 +1,18 @@
 import * as v from 'valibot';
 import { settingsSchema } from './admission/configuration.ts';
 import { choiceFault } from './admission/order.ts';
+import { authenticationSchema } from './authn/configuration.ts';
+import { authenticationFaults } from './authn/jwt/configuration.ts';
 
 /** A service account signing key: a private JWK and its key id; the first in the list signs, all verify. */
 const signingKey = v.object({ kid: v.string(), privateJwk: v.record(v.string(), v.unknown()) });
 
+/** The issuer of service account tokens where none is configured. */
+export const SERVICE_ACCOUNT_ISSUER = 'https://kubernetes.default.svc';
+
 const positive = v.pipe(v.number(), v.integer(), v.minValue(1));
 
-const schema = v.object({
+const fields = v.object({
   tenant: v.object({
     /** Permanent id; part of every storage name. */
     uid: v.pipe(v.string(), v.regex(/^[a-z0-9-]{1,63}$/)),
@@ -22,7 +27,7 @@ const schema = v.object({
   /** Static token file: CSV lines `token,user,uid,"group1,group2"`. */
   staticTokens: v.optional(v.string(), ''),
   serviceAccountKeys: v.optional(v.array(signingKey), []),
-  serviceAccountIssuer: v.optional(v.string(), 'https://kubernetes.default.svc'),
+  serviceAccountIssuer: v.optional(v.string(), SERVICE_ACCOUNT_ISSUER),
   serviceClusterIPRange: v.optional(v.string(), '10.0.0.0/24'),
   advertiseAddress: v.optional(v.string(), '127.0.0.1'),
   securePort: v.optional(v.number(), 6443),
@@ -50,7 +55,20 @@ const schema = v.object({
   ),
   /** Configuration of single admission plugins, by name, in upstream's formats. */
   admission: v.optional(settingsSchema, {}),
+  /** Ways in besides certificates, the token file and the cluster's own tokens. */
+  authentication: v.optional(authenticationSchema, {}),
 });
+
+const schema = v.pipe(
+  fields,
+  v.rawCheck(({ dataset, addIssue }) => {
+    if (!dataset.typed) return;
+    const { authentication, serviceAccountIssuer } = dataset.value;
+    const { jwt, anonymous } = authentication;
+    for (const fault of authenticationFaults(jwt, anonymous, serviceAccountIssuer))
+      addIssue({ message: `authentication.${fault}` });
+  }),
+);
 
 export type Config = v.InferOutput<typeof schema>;
 
@@ -59,7 +77,8 @@ export function parseConfig(text: string): Config {
   const result = v.safeParse(schema, JSON.parse(text));
   if (result.success) return result.output;
   const issue = result.issues[0];
-  throw new Error(`configuration: ${v.getDotPath(issue) ?? '(root)'}: ${issue.message}`);
+  const path = v.getDotPath(issue);
+  throw new Error(`configuration: ${path === null ? '' : `${path}: `}${issue.message}`);
 }
 
 /** Bindings of the Worker and of the replica processes; which of them exist depends on the process layout. */

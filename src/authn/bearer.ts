@@ -1,8 +1,8 @@
-import type { UserInfo } from '../request/context.ts';
 import { unauthorized } from '../status/status.ts';
-import { ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED } from './anonymous.ts';
+import { withAuthenticated } from './anonymous.ts';
 import { bootstrapToken } from './bootstrap-token.ts';
-import type { Authenticated, AuthenticationDeps } from './index.ts';
+import type { Authenticator, TokenDeps } from './index.ts';
+import { jwtToken } from './jwt/index.ts';
 import { serviceAccountToken } from './service-account-token.ts';
 import { staticToken } from './static-token.ts';
 import { type TokenAuthenticator, TokenFault, type TokenIdentity } from './token.ts';
@@ -10,10 +10,15 @@ import { type TokenAuthenticator, TokenFault, type TokenIdentity } from './token
 const EXTRA_SPACE = 'the provided Authorization header contains extra space before the bearer token, and is ignored';
 
 /** In the order that they are asked. */
-export const tokenAuthenticators: readonly TokenAuthenticator[] = [staticToken, serviceAccountToken, bootstrapToken];
+export const tokenAuthenticators: readonly TokenAuthenticator[] = [
+  staticToken,
+  serviceAccountToken,
+  bootstrapToken,
+  jwtToken,
+];
 
 /** The audiences that this server itself is. */
-export const apiAudiences = (deps: Pick<AuthenticationDeps, 'config'>): string[] => [deps.config.serviceAccountIssuer];
+export const apiAudiences = (deps: Pick<TokenDeps, 'config'>): string[] => [deps.config.serviceAccountIssuer];
 
 /**
  * Who a token is, for one of `audiences`. Undefined when no authenticator knows it; throws an Error whose message
@@ -22,7 +27,7 @@ export const apiAudiences = (deps: Pick<AuthenticationDeps, 'config'>): string[]
 export async function authenticateToken(
   token: string,
   audiences: readonly string[],
-  deps: AuthenticationDeps,
+  deps: TokenDeps,
 ): Promise<TokenIdentity | undefined> {
   const faults: string[] = [];
   for (const authenticator of tokenAuthenticators) {
@@ -38,27 +43,19 @@ export async function authenticateToken(
   return undefined;
 }
 
-function withAuthenticated(user: UserInfo): UserInfo {
-  if (user.name === ANONYMOUS || user.groups.includes(AUTHENTICATED) || user.groups.includes(UNAUTHENTICATED))
-    return user;
-  return { ...user, groups: [...user.groups, AUTHENTICATED] };
-}
-
 /**
  * `Authorization: Bearer TOKEN`. Other schemes and an empty token are no credential; two spaces before the token make
  * it ignored with a warning. Throws Unauthorized for a token that nobody takes.
  */
-export async function bearerToken(request: Request, deps: AuthenticationDeps): Promise<Authenticated | undefined> {
+export const bearerToken: Authenticator = async (request, deps) => {
   const header = (request.headers.get('authorization') ?? '').trim();
   const [scheme, token, ...rest] = header.split(' ');
   if (scheme?.toLowerCase() !== 'bearer' || token === undefined) return undefined;
-  if (token === '') return rest.length > 0 ? { ...anonymousUser(), warnings: [EXTRA_SPACE] } : undefined;
+  if (token === '') return rest.length > 0 ? { warnings: [EXTRA_SPACE] } : undefined;
   const identity = await authenticateToken(token, apiAudiences(deps), deps).catch((error: unknown) => {
     if (error instanceof TokenFault) return undefined;
     throw error;
   });
   if (identity === undefined) throw unauthorized();
   return { user: identity.user };
-}
-
-const anonymousUser = () => ({ user: { name: ANONYMOUS, groups: [UNAUTHENTICATED], extra: {} } });
+};

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../api/object.ts';
-import type { AuthenticationDeps } from './index.ts';
+import type { TokenDeps } from './index.ts';
 import { keys, readStored } from './stored.ts';
 import type { TokenIdentity } from './token.ts';
 
@@ -29,7 +29,7 @@ function equalText(a: string, b: string): boolean {
 export async function bootstrapToken(
   token: string,
   _audiences: readonly string[],
-  deps: AuthenticationDeps,
+  deps: TokenDeps,
 ): Promise<TokenIdentity | undefined> {
   const match = /^([a-z0-9]{6})\.([a-z0-9]{16})$/.exec(token);
   if (match === null) return undefined;

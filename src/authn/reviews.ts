@@ -3,6 +3,7 @@ import type { Config } from '../config.ts';
 import type { RequestContext, UserInfo } from '../request/context.ts';
 import { badRequest } from '../status/status.ts';
 import { apiAudiences, authenticateToken } from './bearer.ts';
+import { unreachable } from './outbound.ts';
 import { TokenFault } from './token.ts';
 
 const API_VERSION = 'authentication.k8s.io/v1';
@@ -40,7 +41,8 @@ async function reviewToken(
   audiences: string[],
 ): Promise<JsonObject> {
   try {
-    const deps = { config, tenant: ctx.tenant, keyspace: ctx.keyspace, now: ctx.now };
+    const { tenant, keyspace, now, outbound = unreachable } = ctx;
+    const deps = { config, tenant, keyspace, now, outbound };
     const identity = await authenticateToken(token, audiences, deps);
     if (identity === undefined) return invalidToken(undefined);
     const own = identity.audiences ?? apiAudiences(deps).filter((a) => audiences.includes(a));

@@ -1,7 +1,7 @@
 import { compactVerify, decodeJwt, decodeProtectedHeader } from 'jose';
 import { isObject, type JsonObject, type KubeObject } from '../api/object.ts';
 import type { UserInfo } from '../request/context.ts';
-import type { AuthenticationDeps } from './index.ts';
+import type { TokenDeps } from './index.ts';
 import { type ServiceAccountKey, serviceAccountKeys } from './service-account-keys.ts';
 import { keys, readStored } from './stored.ts';
 import { TokenFault, type TokenIdentity } from './token.ts';
@@ -106,7 +106,7 @@ function boundTo(claims: Claims): { kind: string; ref: Ref; key: string } | unde
   return undefined;
 }
 
-async function checkObjects(claims: Claims, deps: AuthenticationDeps, now: number): Promise<void> {
+async function checkObjects(claims: Claims, deps: TokenDeps, now: number): Promise<void> {
   const { namespace, serviceAccount } = claims;
   const bound = boundTo(claims);
   const accountKey = keys.serviceAccount(namespace, serviceAccount.name);
@@ -156,7 +156,7 @@ function userOf(claims: Claims): UserInfo {
 export async function serviceAccountToken(
   token: string,
   audiences: readonly string[],
-  deps: AuthenticationDeps,
+  deps: TokenDeps,
 ): Promise<TokenIdentity | undefined> {
   const claimed = unverified(token);
   if (claimed?.issuer !== deps.config.serviceAccountIssuer) return undefined;

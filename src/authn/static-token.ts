@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 import type { UserInfo } from '../request/context.ts';
-import type { AuthenticationDeps } from './index.ts';
+import type { TokenDeps } from './index.ts';
 import type { TokenIdentity } from './token.ts';
 
 /** The fields of one CSV line; quoted fields may hold commas and doubled quotes. */
@@ -57,7 +57,7 @@ const parsed = new WeakMap<Config, { token: string; user: UserInfo }[]>();
 export async function staticToken(
   token: string,
   _audiences: readonly string[],
-  { config }: AuthenticationDeps,
+  { config }: TokenDeps,
 ): Promise<TokenIdentity | undefined> {
   if (config.staticTokens === '') return undefined;
   const entries = parsed.get(config) ?? parseTokenFile(config.staticTokens);

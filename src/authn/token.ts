@@ -1,5 +1,5 @@
 import type { UserInfo } from '../request/context.ts';
-import type { AuthenticationDeps } from './index.ts';
+import type { TokenDeps } from './index.ts';
 
 /** A token that some authenticator took: whose it is, and for which of the asked audiences it is good. */
 export interface TokenIdentity {
@@ -12,7 +12,7 @@ export interface TokenIdentity {
 export type TokenAuthenticator = (
   token: string,
   audiences: readonly string[],
-  deps: AuthenticationDeps,
+  deps: TokenDeps,
 ) => Promise<TokenIdentity | undefined>;
 
 /** Why a token that was recognised is not good; the text is shown in token reviews. */

@@ -1,10 +1,11 @@
 // The X.509 library needs the metadata API, and needs it first.
 import 'reflect-metadata';
-import { ExtendedKeyUsage, type ExtendedKeyUsageExtension, PemConverter, X509Certificate } from '@peculiar/x509';
+import { ExtendedKeyUsage, type ExtendedKeyUsageExtension, X509Certificate } from '@peculiar/x509';
 import type { UserInfo } from '../request/context.ts';
 import { unauthorized } from '../status/status.ts';
 import { AUTHENTICATED } from './anonymous.ts';
 import { ExpiringCache, hex } from './cache.ts';
+import { certificatesOfPem } from './certificates.ts';
 import type { Authenticated, AuthenticationDeps } from './index.ts';
 
 /** A verified certificate: who it is, and for how long it is good. */
@@ -27,11 +28,6 @@ const BASIC_CONSTRAINTS = '2.5.29.19';
 const ANY_EXTENDED_KEY_USAGE = '2.5.29.37.0';
 /** Intermediates between a client certificate and a root. */
 const MAX_DEPTH = 4;
-
-/** The DER certificates of a PEM bundle. */
-export function certificatesOfPem(pem: string): X509Certificate[] {
-  return PemConverter.decode(pem).map((der) => new X509Certificate(der));
-}
 
 function validAt(certificate: X509Certificate, now: number): boolean {
   return certificate.notBefore.getTime() <= now && now <= certificate.notAfter.getTime();
@@ -69,18 +65,17 @@ async function chainsTo(
   return false;
 }
 
-async function verify(der: Uint8Array<ArrayBuffer>, chain: Uint8Array<ArrayBuffer>[], clientCA: string, now: number) {
+async function verify(der: Uint8Array<ArrayBuffer>, chain: Uint8Array<ArrayBuffer>[], roots: string, now: number) {
   const certificate = new X509Certificate(der);
   const intermediates = chain.map((c) => new X509Certificate(c));
   const trusted =
     validAt(certificate, now) &&
     mayAuthenticateClients(certificate) &&
-    (await chainsTo(certificate, certificatesOfPem(clientCA), intermediates, now));
-  const name = certificate.subjectName.getField(COMMON_NAME)[0] ?? '';
-  if (!trusted || name === '') throw unauthorized();
+    (await chainsTo(certificate, certificatesOfPem(roots), intermediates, now));
+  if (!trusted) throw unauthorized();
   const fingerprint = hex(await crypto.subtle.digest('SHA-256', der));
   const user: UserInfo = {
-    name,
+    name: certificate.subjectName.getField(COMMON_NAME)[0] ?? '',
     groups: [...certificate.subjectName.getField(ORGANIZATION), AUTHENTICATED],
     extra: { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${fingerprint}`] },
   };
@@ -93,31 +88,38 @@ function byteSequences(header: string): Uint8Array<ArrayBuffer>[] {
 }
 
 /**
- * Client certificates (x509): the certificate that the edge passes on as `request.cf.tlsClientAuth.certRFC9440` must
- * chain to `config.clientCA`, be in its validity and be meant for client authentication. CN is the user, each O a
- * group. Throws Unauthorized for a certificate that does not verify.
+ * The subject of the certificate that the edge passes on as `request.cf.tlsClientAuth.certRFC9440`; undefined without
+ * one. Throws Unauthorized where it does not chain to the PEM certificates `roots`, is not in its validity or is not
+ * meant for client authentication.
  */
+export async function certifiedSubject(request: Request, roots: string, now: number): Promise<UserInfo | undefined> {
+  const tls = (request.cf as { tlsClientAuth?: { certRFC9440?: string; certChainRFC9440?: string } } | undefined)
+    ?.tlsClientAuth;
+  const header = tls?.certRFC9440 ?? '';
+  if (header === '') return undefined;
+  const chain = tls?.certChainRFC9440 ?? '';
+  const key = `${roots}\n${header}\n${chain}`;
+  const known = verified.get(key, now);
+  if (known !== undefined) {
+    if (known.notBefore > now || known.notAfter < now) throw unauthorized();
+    return known.user;
+  }
+  const [der] = byteSequences(header);
+  if (der === undefined) throw unauthorized();
+  const result = await verify(der, byteSequences(chain), roots, now).catch(() => {
+    throw unauthorized();
+  });
+  verified.set(key, result, now);
+  return result.user;
+}
+
+/** Client certificates (x509) that chain to `config.clientCA`: CN is the user, each O a group. */
 export async function clientCertificate(
   request: Request,
   deps: AuthenticationDeps,
 ): Promise<Authenticated | undefined> {
-  const tls = (request.cf as { tlsClientAuth?: { certRFC9440?: string; certChainRFC9440?: string } } | undefined)
-    ?.tlsClientAuth;
-  const header = tls?.certRFC9440 ?? '';
-  if (header === '' || deps.config.clientCA === '') return undefined;
-  const chain = tls?.certChainRFC9440 ?? '';
-  const now = deps.now().getTime();
-  const key = `${deps.config.clientCA}\n${header}\n${chain}`;
-  const known = verified.get(key, now);
-  if (known !== undefined) {
-    if (known.notBefore > now || known.notAfter < now) throw unauthorized();
-    return { user: known.user };
-  }
-  const [der] = byteSequences(header);
-  if (der === undefined) throw unauthorized();
-  const result = await verify(der, byteSequences(chain), deps.config.clientCA, now).catch(() => {
-    throw unauthorized();
-  });
-  verified.set(key, result, now);
-  return { user: result.user };
+  const { clientCA } = deps.config;
+  const user = clientCA === '' ? undefined : await certifiedSubject(request, clientCA, deps.now().getTime());
+  if (user?.name === '') throw unauthorized();
+  return user && { user };
 }

@@ -79,14 +79,20 @@ function withConditions(object: KubeObject, now: Date, message: string): KubeObj
   return { ...object, status: { ...status, conditions: filled } };
 }
 
+/** What extension API servers are told of authentication; without a front proxy, of one that nobody is. */
 function authenticationData({ config }: BootstrapInput): JsonObject {
+  const proxy = config.authentication.requestHeader;
+  const list = (given: readonly string[] | undefined, usual: string) => JSON.stringify(given ?? [usual]);
   return {
     'client-ca-file': config.clientCA,
-    'requestheader-allowed-names': '["front-proxy-client"]',
-    'requestheader-client-ca-file': config.clientCA,
-    'requestheader-extra-headers-prefix': '["X-Remote-Extra-"]',
-    'requestheader-group-headers': '["X-Remote-Group"]',
-    'requestheader-username-headers': '["X-Remote-User"]',
+    'requestheader-allowed-names': list(proxy?.allowedNames, 'front-proxy-client'),
+    'requestheader-client-ca-file': proxy?.clientCA ?? config.clientCA,
+    'requestheader-extra-headers-prefix': list(proxy?.extraHeaderPrefixes, 'X-Remote-Extra-'),
+    'requestheader-group-headers': list(proxy?.groupHeaders, 'X-Remote-Group'),
+    'requestheader-username-headers': list(proxy?.usernameHeaders, 'X-Remote-User'),
+    ...(proxy !== undefined && proxy.uidHeaders.length > 0
+      ? { 'requestheader-uid-headers': JSON.stringify(proxy.uidHeaders) }
+      : {}),
   };
 }
 

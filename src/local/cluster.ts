@@ -15,7 +15,9 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAuditPolicy } from '../audit/policy.ts';
+import { SERVICE_ACCOUNT_ISSUER } from '../config.ts';
 import { openAuditLog } from './audit-log.ts';
+import { authenticationOf } from './authentication-flags.ts';
 import { type ClusterKeys, clusterKeys, serverNames } from './certificates.ts';
 import { openDataFolder, writePrivately } from './data-folder.ts';
 import { type Front, type FrontOptions, startFront } from './front/front.ts';
@@ -146,6 +148,7 @@ export function workerConfig(options: Options, tenant: object, replicas: number[
     auditPolicy: auditPolicyOf(options),
     staticTokens: options.staticTokenFile ? readTokens(options.staticTokenFile) : '',
     serviceAccountKeys: keys.serviceAccount,
+    authentication: authenticationOf(options.authentication, SERVICE_ACCOUNT_ISSUER),
     serviceClusterIPRange: options.serviceClusterIPRange,
     advertiseAddress: options.advertiseAddress,
     securePort: options.port,

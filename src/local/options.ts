@@ -1,5 +1,9 @@
 import { resolve } from 'node:path';
 import { choiceFault, type PluginChoice } from '../admission/order.ts';
+import { type AuthenticationFlags, authenticationFlags } from './authentication-flags.ts';
+import { type Flag, names, UsageError } from './usage.ts';
+
+export { UsageError } from './usage.ts';
 
 /** What `npm start` was asked for; absent values fall back to the data folder's record, then to the defaults. */
 export interface Options {
@@ -11,6 +15,7 @@ export interface Options {
   controlLoops: 'all' | 'none' | string[];
   admissionPlugins: PluginChoice;
   staticTokenFile: string | undefined;
+  authentication: AuthenticationFlags;
   advertiseAddress: string;
   serviceClusterIPRange: string;
   auditPolicyFile: string | undefined;
@@ -26,19 +31,7 @@ export interface Options {
   compactionIntervalSeconds: number;
 }
 
-/** A fault that the user can mend; its message is the one sentence that is printed. */
-export class UsageError extends Error {
-  override name = 'UsageError';
-}
-
-interface Flag {
-  name: string;
-  value: string;
-  help: string;
-  set(options: Options, text: string): void;
-}
-
-const flags: Flag[] = [
+const flags: Flag<Options>[] = [
   {
     name: 'port',
     value: 'N',
@@ -191,6 +184,7 @@ const flags: Flag[] = [
       o.compactionIntervalSeconds = duration('etcd-compaction-interval', text);
     },
   },
+  ...authenticationFlags,
 ];
 
 /** Reads `--name value` and `--name=value`. Throws UsageError naming the first flag that is wrong. */
@@ -204,6 +198,7 @@ export function parseOptions(args: string[]): Options {
     controlLoops: 'all',
     admissionPlugins: { enable: [], disable: [] },
     staticTokenFile: undefined,
+    authentication: {},
     advertiseAddress: '127.0.0.1',
     serviceClusterIPRange: '10.0.0.0/24',
     auditPolicyFile: undefined,
@@ -235,8 +230,6 @@ export function usage(): string {
   const lines = flags.map(({ name, value, help }) => `  ${`--${name} ${value}`.padEnd(34)}${help}`);
   return ['usage: npm start -- [flags]', ...lines].join('\n');
 }
-
-const names = (text: string): string[] => text.split(',').filter((name) => name !== '');
 
 function integer(name: string, text: string, min: number, max: number): number {
   const n = Number(text);

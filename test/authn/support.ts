@@ -1,5 +1,6 @@
 import { exportJWK, generateKeyPair } from 'jose';
 import type { AuthenticationDeps } from '../../src/authn/index.ts';
+import { unreachable } from '../../src/authn/outbound.ts';
 import { type Config, parseConfig } from '../../src/config.ts';
 import type { RecordMeta } from '../../src/keyspace/types.ts';
 import { RequestPolicy } from '../../src/policy/guard.ts';
@@ -13,7 +14,7 @@ export const now = new Date('2026-11-29T12:00:00Z');
 const tag = { storageVersion: 'v1', schema: 0, typeMetaEnd: 1, resourceVersionAt: 1 };
 
 /** A configuration with one RSA key. */
-export async function makeConfig(more: Partial<Config> = {}): Promise<Config> {
+export async function makeConfig(more: object = {}): Promise<Config> {
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
   const privateJwk = { ...(await exportJWK(privateKey)) };
   const base = {
@@ -42,8 +43,13 @@ export async function store(
   });
 }
 
-export function makeDeps(config: Config, keyspace: MemoryKeyspace = memoryKeyspace(), at = now): AuthenticationDeps {
-  return { config, tenant, keyspace, now: () => at };
+export function makeDeps(
+  config: Config,
+  keyspace: MemoryKeyspace = memoryKeyspace(),
+  at = now,
+  more: Partial<AuthenticationDeps> = {},
+): AuthenticationDeps {
+  return { config, tenant, keyspace, now: () => at, outbound: unreachable, path: '/api', ...more };
 }
 
 export const infoOf = (more: Partial<RequestInfo>): RequestInfo => ({
