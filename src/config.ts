@@ -88,6 +88,8 @@ export interface Bindings {
   GUNWALE_OWN_REPLICAS?: string;
   /** Takes audit events, a line each; absent: they go to the Worker's log. */
   AUDIT_LOG?: Fetcher;
+  /** Calls peers against private authorities; only `npm start` has it. */
+  EGRESS?: Fetcher;
   /** Durable Object namespace of the replicas, where they live in this process. */
   REPLICA?: DurableObjectNamespace;
   /** Durable Object namespace of the control loops, in the API process. */

@@ -10,6 +10,7 @@ import { Metrics } from './discovery/metrics.ts';
 import { FlowControl } from './flowcontrol/index.ts';
 import { keyspaceClient } from './keyspace/client.ts';
 import type { Keyspace } from './keyspace/types.ts';
+import { outboundOf } from './outbound/index.ts';
 import { policyFor } from './policy/bundle.ts';
 import type { TenantUid, UserInfo } from './request/context.ts';
 
@@ -47,7 +48,9 @@ function serverOf(env: Bindings): Server {
   const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight;
   const flowControl = new FlowControl(seats, () => Date.now());
   const auditor = auditorOf(env, config, metrics);
-  const deps = { config, keyspace, metrics, flowControl, now: () => new Date(), ...(auditor && { auditor }) };
+  const outbound = outboundOf(env);
+  const now = () => new Date();
+  const deps = { config, keyspace, metrics, flowControl, now, outbound, ...(auditor && { auditor }) };
   const clients = createApp(deps);
   const own = createApp({ ...deps, loopback: SERVER });
   const made: Server = {

@@ -1,10 +1,10 @@
 import type { Config } from '../config.ts';
 import type { Keyspace } from '../keyspace/types.ts';
+import type { Outbound } from '../outbound/index.ts';
 import type { TenantUid, UserInfo } from '../request/context.ts';
 import { StatusError, unauthorized } from '../status/status.ts';
 import { anonymous } from './anonymous.ts';
 import { bearerToken } from './bearer.ts';
-import type { Outbound } from './outbound.ts';
 import { requestHeader } from './request-header.ts';
 import { clientCertificate } from './x509.ts';
 

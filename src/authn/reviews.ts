@@ -1,9 +1,9 @@
 import { isObject, type JsonObject, type JsonValue, type KubeObject } from '../api/object.ts';
 import type { Config } from '../config.ts';
+import { unreachable } from '../outbound/index.ts';
 import type { RequestContext, UserInfo } from '../request/context.ts';
 import { badRequest } from '../status/status.ts';
 import { apiAudiences, authenticateToken } from './bearer.ts';
-import { unreachable } from './outbound.ts';
 import { TokenFault } from './token.ts';
 
 const API_VERSION = 'authentication.k8s.io/v1';

@@ -20,6 +20,7 @@ import { openAuditLog } from './audit-log.ts';
 import { authenticationOf } from './authentication-flags.ts';
 import { type ClusterKeys, clusterKeys, serverNames } from './certificates.ts';
 import { openDataFolder, writePrivately } from './data-folder.ts';
+import { openEgress } from './egress.ts';
 import { type Front, type FrontOptions, startFront } from './front/front.ts';
 import { kubeconfig } from './kubeconfig.ts';
 import { planProcesses } from './layout.ts';
@@ -68,7 +69,9 @@ export async function startCluster(options: Options, say: (line: string) => void
   const front = await openFront(options, { tls: keys.server, upstream: { path: socket('api') }, cfBlobHeader });
   const config = workerConfig({ ...options, port: front.port }, record.tenant, replicas, keys);
   const auditLog = options.auditPolicyFile === undefined ? undefined : await openAuditLog(options, socket('audit'));
-  const wiring: ClusterWiring = { plans, config, cfBlobHeader, socket, audits: auditLog !== undefined };
+  const egressKey = randomBytes(32).toString('hex');
+  const egress = await openEgress(socket('egress'), egressKey);
+  const wiring: ClusterWiring = { plans, config, cfBlobHeader, egressKey, socket, audits: auditLog !== undefined };
   const kubeconfigFile = join(data, 'kubeconfig');
   const url = `https://127.0.0.1:${front.port}`;
   writePrivately(kubeconfigFile, kubeconfig(url, keys.ca.cert, keys.admin));
@@ -91,6 +94,7 @@ export async function startCluster(options: Options, say: (line: string) => void
     front.close();
     await supervisor.stop();
     auditLog?.close();
+    egress.close();
     reaper.watch([]);
     reaper.end();
     rmSync(runFile, { force: true });

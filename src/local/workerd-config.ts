@@ -1,3 +1,4 @@
+import { KEY_HEADER } from '../outbound/egress-protocol.ts';
 import type { ProcessPlan } from './layout.ts';
 
 /** Compatibility date of the Worker here and in wrangler.toml: `request.signal` exists from this one on. */
@@ -14,6 +15,8 @@ export interface ClusterWiring {
   config: string;
   /** Header, random per start, in which the front hands `request.cf` to the API process. */
   cfBlobHeader: string;
+  /** Key that the runtime puts on calls to the egress service, random per start. */
+  egressKey: string;
   /** Whether audit events go to the socket `audit`. */
   audits: boolean;
   /** Path of a unix socket: `api`, `loops`, or the role of a replica process. */
@@ -33,6 +36,7 @@ export function workerdConfig(plan: ProcessPlan, wiring: ClusterWiring, bundle: 
     ...(plan.owns.length > 0 ? [binding('REPLICA', 'durableObjectNamespace', quote('Replica'))] : []),
     ...(plan.api ? [binding('LOOPS', 'durableObjectNamespace', quote('ControlLoops'))] : []),
     ...(plan.api && wiring.audits ? [binding('AUDIT_LOG', 'service', quote('audit'))] : []),
+    ...(plan.api ? [binding('EGRESS', 'service', quote('egress'))] : []),
     ...(plan.api ? [] : [binding('LOOPS_GATEWAY', 'service', quote('loops'))]),
     ...peers.flatMap((peer) => peer.owns.map((id) => binding(`REPLICA_PROCESS_${id}`, 'service', quote(peer.role)))),
   ];
@@ -45,6 +49,7 @@ export function workerdConfig(plan: ProcessPlan, wiring: ClusterWiring, bundle: 
     `( name = "disk", disk = ( path = ${quote(plan.disk)}, writable = true ) )`,
     ...peers.map((peer) => external(peer.role, wiring.socket(peer.role))),
     ...(plan.api && wiring.audits ? [external('audit', wiring.socket('audit'))] : []),
+    ...(plan.api ? [external('egress', wiring.socket('egress'), egressHeaders(wiring.egressKey))] : []),
     ...(plan.api ? [] : [external('loops', wiring.socket('loops'))]),
   ];
   return `using Workerd = import "/workerd/workerd.capnp";
@@ -85,8 +90,11 @@ function socket(name: string, path: string, service: string, http: string): stri
   return `( name = ${quote(name)}, address = ${quote(`unix:${path}`)}, http = ( ${http} ), service = ${service} )`;
 }
 
-function external(name: string, path: string): string {
-  return `( name = ${quote(name)}, external = ( address = ${quote(`unix:${path}`)}, http = () ) )`;
+const egressHeaders = (key: string) =>
+  `injectRequestHeaders = [ ( name = ${quote(KEY_HEADER)}, value = ${quote(key)} ) ]`;
+
+function external(name: string, path: string, http = ''): string {
+  return `( name = ${quote(name)}, external = ( address = ${quote(`unix:${path}`)}, http = (${http}) ) )`;
 }
 
 function binding(name: string, kind: string, value: string): string {

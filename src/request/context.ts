@@ -1,8 +1,8 @@
 import type { Plugin } from '../admission/chain.ts';
 import type { AuditRecord } from '../audit/event.ts';
-import type { Outbound } from '../authn/outbound.ts';
 import type { Config } from '../config.ts';
 import type { Keyspace } from '../keyspace/types.ts';
+import type { Outbound } from '../outbound/index.ts';
 import type { RequestPolicy } from '../policy/guard.ts';
 import type { Resource } from '../registry/resource.ts';
 
@@ -58,7 +58,7 @@ export interface RequestContext {
   /** Adds an annotation to the request's audit event, where one is written. */
   readonly annotate?: (key: string, value: string) => void;
   readonly now: () => Date;
-  /** Reaches peers outside; absent only in unit tests. */
+  /** Sends to webhooks and other peers; absent only in unit tests of the store. */
   readonly outbound?: Outbound;
   /** Counts a long-running request (watch, log, exec) in the metrics until the returned function is called. */
   /** The request's audit record, where it is recorded. */

@@ -1,9 +1,9 @@
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { authenticate } from '../../src/authn/index.ts';
-import type { Outbound } from '../../src/authn/outbound.ts';
 import { tokenReview } from '../../src/authn/reviews.ts';
 import { type Config, parseConfig } from '../../src/config.ts';
+import type { Outbound } from '../../src/outbound/index.ts';
 import { memoryKeyspace } from '../support/memory-keyspace.ts';
 import { makeContext, makeDeps, now, statusOf, userOf } from './support.ts';
 

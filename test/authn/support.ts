@@ -1,8 +1,8 @@
 import { exportJWK, generateKeyPair } from 'jose';
 import type { AuthenticationDeps } from '../../src/authn/index.ts';
-import { unreachable } from '../../src/authn/outbound.ts';
 import { type Config, parseConfig } from '../../src/config.ts';
 import type { RecordMeta } from '../../src/keyspace/types.ts';
+import { unreachable } from '../../src/outbound/index.ts';
 import { RequestPolicy } from '../../src/policy/guard.ts';
 import type { RequestContext, RequestInfo, TenantUid, UserInfo } from '../../src/request/context.ts';
 import { StatusError } from '../../src/status/status.ts';

@@ -9,6 +9,7 @@ function configurations(processes: number): Map<string, string> {
     plans,
     config: '{"a":"\\n\\"\u0001"}',
     cfBlobHeader: 'cf-random',
+    egressKey: 'egress-random',
     audits: false,
     socket,
   };
@@ -21,7 +22,7 @@ describe('layouts', () => {
     expect(config).toContain('className = "Replica"');
     expect(config).toContain('className = "ControlLoops"');
     expect(config).not.toContain('GUNWALE_OWN_REPLICAS');
-    expect(config!.match(/address = /g)).toHaveLength(1);
+    expect(config!.match(/address = /g)).toHaveLength(2);
   });
 
   test('two processes: the API owns no replica and reaches all through one socket', () => {

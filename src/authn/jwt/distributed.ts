@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../../api/object.ts';
-import type { Outbound } from '../outbound.ts';
+import type { Outbound } from '../../outbound/index.ts';
 import { TokenFault } from '../token.ts';
 import { decodedPart } from './decoded.ts';
 

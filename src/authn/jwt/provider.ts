@@ -1,6 +1,6 @@
 import { compactVerify, importJWK, type JWK } from 'jose';
 import * as v from 'valibot';
-import type { Outbound } from '../outbound.ts';
+import type { Outbound } from '../../outbound/index.ts';
 import { TokenFault } from '../token.ts';
 
 const TIMEOUT_MILLISECONDS = 30_000;
