@@ -60,6 +60,8 @@ export interface RequestContext {
   readonly now: () => Date;
   /** Sends to webhooks and other peers; absent only in unit tests of the store. */
   readonly outbound?: Outbound;
+  /** Waits so many milliseconds; absent only in unit tests. */
+  readonly sleep?: (milliseconds: number) => Promise<void>;
   /** Counts a long-running request (watch, log, exec) in the metrics until the returned function is called. */
   /** The request's audit record, where it is recorded. */
   readonly audit?: AuditRecord;
