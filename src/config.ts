@@ -3,7 +3,6 @@ import { settingsSchema } from './admission/configuration.ts';
 import { choiceFault } from './admission/order.ts';
 import { authenticationSchema } from './authn/configuration.ts';
 import { authenticationFaults } from './authn/jwt/configuration.ts';
-import { authorizationFaults, authorizationSchema } from './authz/configuration.ts';
 
 /** A service account signing key: a private JWK and its key id; the first in the list signs, all verify. */
 const signingKey = v.object({ kid: v.string(), privateJwk: v.record(v.string(), v.unknown()) });
@@ -39,6 +38,8 @@ const fields = v.object({
   maxMutatingRequestsInflight: v.optional(positive, 200),
   /** Text of the audit policy file (audit.k8s.io/v1 Policy); empty: nothing is audited. */
   auditPolicy: v.optional(v.string(), ''),
+  /** Where Services are reached that webhooks name, by `namespace/name` or `namespace/name:port`: `host:port`. */
+  serviceRoutes: v.optional(v.record(v.string(), v.string()), {}),
   /** How long events are kept. */
   eventTTLSeconds: v.optional(positive, 3600),
   /** How long a shard keeps history for watches to resume and pages to stay consistent. */
@@ -58,19 +59,16 @@ const fields = v.object({
   admission: v.optional(settingsSchema, {}),
   /** Ways in besides certificates, the token file and the cluster's own tokens. */
   authentication: v.optional(authenticationSchema, {}),
-  /** Who decides what users may do, in order. */
-  authorization: v.optional(authorizationSchema, {}),
 });
 
 const schema = v.pipe(
   fields,
   v.rawCheck(({ dataset, addIssue }) => {
     if (!dataset.typed) return;
-    const { authentication, authorization, serviceAccountIssuer } = dataset.value;
+    const { authentication, serviceAccountIssuer } = dataset.value;
     const { jwt, anonymous } = authentication;
     for (const fault of authenticationFaults(jwt, anonymous, serviceAccountIssuer))
       addIssue({ message: `authentication.${fault}` });
-    for (const fault of authorizationFaults(authorization.authorizers)) addIssue({ message: `authorization.${fault}` });
   }),
 );
 

@@ -3,6 +3,7 @@ import type { Batch } from '../keyspace/types.ts';
 import { PolicyChangedError } from '../policy/guard.ts';
 import type { Resource } from '../registry/resource.ts';
 import type { RequestContext } from '../request/context.ts';
+import type { DeleteOptions } from '../request/options.ts';
 
 /** What a plugin decides about (upstream's admission attributes). */
 export interface Attributes {
@@ -19,6 +20,42 @@ export interface Attributes {
   /** The object as it is; undefined for a create. */
   old: KubeObject | undefined;
   dryRun: boolean;
+  /** What a delete was asked with. */
+  deleteOptions?: DeleteOptions;
+  /** Whether and how mutating plugins are to run once more. */
+  reinvocation?: Reinvocation;
+}
+
+/**
+ * What mutating plugins leave for a second round, which follows where one of them wants it (k8s.io/apiserver,
+ * pkg/admission/reinvocation.go).
+ */
+export class Reinvocation {
+  #wanted = false;
+  #isSecond = false;
+  readonly #states = new Map<string, unknown>();
+
+  /** Asks for a second round. */
+  want(): void {
+    this.#wanted = true;
+  }
+
+  get isSecond(): boolean {
+    return this.#isSecond;
+  }
+
+  /** Whether a second round begins now. */
+  begins(): boolean {
+    this.#isSecond = this.#wanted && !this.#isSecond;
+    return this.#isSecond;
+  }
+
+  /** What the plugin of that name keeps from round to round. */
+  stateOf<T>(name: string, make: () => T): T {
+    const state = (this.#states.get(name) as T | undefined) ?? make();
+    this.#states.set(name, state);
+    return state;
+  }
 }
 
 /** What commits with a write that costs something, and on which conditions. */
@@ -49,8 +86,13 @@ function handles(plugin: Plugin, { resource, subresource, operation }: Attribute
   return plugin.resources.includes(subresource === '' ? key : `${key}/${subresource}`);
 }
 
-/** Runs the mutating halves in order; the first refusal ends it. */
+/** Runs the mutating halves in order, and once more where one of them wants that; the first refusal ends it. */
 export async function admit(plugins: readonly Plugin[], attributes: Attributes): Promise<void> {
+  await admitOnce(plugins, attributes);
+  if (attributes.reinvocation?.begins()) await admitOnce(plugins, attributes);
+}
+
+async function admitOnce(plugins: readonly Plugin[], attributes: Attributes): Promise<void> {
   for (const plugin of plugins) {
     if (plugin.admit !== undefined && handles(plugin, attributes)) await plugin.admit(attributes);
   }

@@ -36,6 +36,8 @@ import { serviceAccount } from './service-account.ts';
 import { storageObjectInUseProtection } from './storage-protection.ts';
 import { taintNodesByCondition } from './taint-nodes.ts';
 import { validatingAdmissionPolicy } from './validating-policy.ts';
+import { mutatingAdmissionWebhook } from './webhooks/mutating.ts';
+import { validatingAdmissionWebhook } from './webhooks/validating.ts';
 
 /** The plugins that there are, with what the cluster's settings say to them; `order.ts` says when each runs. */
 export const pluginsWith = (settings: Settings): readonly Plugin[] => [
@@ -70,7 +72,9 @@ export const pluginsWith = (settings: Settings): readonly Plugin[] => [
   podTopologyLabels,
   nodeDeclaredFeatureValidator,
   podResizeValidator,
+  mutatingAdmissionWebhook,
   validatingAdmissionPolicy,
+  validatingAdmissionWebhook,
   resourceQuota,
   alwaysDeny,
 ];

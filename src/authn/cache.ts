@@ -22,13 +22,12 @@ export class ExpiringCache<V> {
     return undefined;
   }
 
-  /** `milliseconds`: how long this entry is good, where it is not as long as the others. */
-  set(key: string, value: V, now: number, milliseconds = this.#milliseconds): void {
+  set(key: string, value: V, now: number): void {
     if (!this.#entries.has(key) && this.#entries.size >= this.#limit) {
       const oldest = this.#entries.keys().next().value;
       if (oldest !== undefined) this.#entries.delete(oldest);
     }
-    this.#entries.set(key, { value, expires: now + milliseconds });
+    this.#entries.set(key, { value, expires: now + this.#milliseconds });
   }
 }
 

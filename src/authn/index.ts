@@ -17,8 +17,6 @@ export interface TokenDeps {
   now: () => Date;
   /** Reaches providers of tokens and webhooks. */
   outbound: Outbound;
-  /** Waits so many milliseconds. */
-  sleep: (milliseconds: number) => Promise<void>;
 }
 
 /** What authenticators may look at besides the request. */

@@ -3,15 +3,14 @@ import { isObject, type JsonObject, type JsonValue, type KubeObject } from '../a
 import { selfSubjectReview, tokenReview } from '../authn/reviews.ts';
 import { withSender } from '../authn/sender.ts';
 import type { Config } from '../config.ts';
-import type { Requirement } from '../keyspace/types.ts';
-import type { RequestPolicy } from '../policy/guard.ts';
+import type { PolicyBundle } from '../policy/bundle.ts';
 import type { RequestContext, UserInfo } from '../request/context.ts';
 import { parseLabelSelector } from '../request/selectors.ts';
 import { badRequest, causes, invalid, type StatusCause } from '../status/status.ts';
 import { type Attributes, type FieldRequirement, fieldRequirements } from './attributes.ts';
 import { authorize } from './index.ts';
+import { aggregate, grantsFor, missingRole } from './rbac.ts';
 import { selectorFaults } from './review-selectors.ts';
-import { rulesOf } from './rules.ts';
 
 const GROUP = 'authorization.k8s.io';
 
@@ -108,25 +107,21 @@ function readFieldSelector(selector: JsonObject): Selectors {
   return { fields, notes: fields.length === wanted.length ? [] : [note('fieldSelector', fields.length)] };
 }
 
-const labelOperators = { In: 'in', NotIn: 'notIn', Exists: 'exists', DoesNotExist: 'notExists' } as const;
+const labelOperators = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
 
-function readLabelSelector(selector: JsonObject): { labels: Requirement[]; notes: string[] } {
+function labelNotes(selector: JsonObject): string[] {
   const raw = text(selector.rawSelector);
   if (raw !== '') {
     try {
-      return { labels: parseLabelSelector(raw), notes: [] };
+      parseLabelSelector(raw);
+      return [];
     } catch {
-      return { labels: [], notes: [note('labelSelector', 0)] };
+      return [note('labelSelector', 0)];
     }
   }
   const wanted = objects(selector.requirements);
-  const labels = wanted.flatMap(({ key, operator, values }): Requirement[] => {
-    const name = text(operator);
-    if (!Object.hasOwn(labelOperators, name)) return [];
-    const op = labelOperators[name as keyof typeof labelOperators];
-    return [op === 'in' || op === 'notIn' ? { op, key: text(key), values: texts(values) } : { op, key: text(key) }];
-  });
-  return { labels, notes: labels.length === wanted.length ? [] : [note('labelSelector', labels.length)] };
+  const good = wanted.filter((r) => labelOperators.includes(text(r.operator)));
+  return good.length === wanted.length ? [] : [note('labelSelector', good.length)];
 }
 
 function reviewAttributes(spec: JsonObject, user: UserInfo): { attributes: Attributes; notes: string[] } {
@@ -139,7 +134,6 @@ function reviewAttributes(spec: JsonObject, user: UserInfo): { attributes: Attri
   }
   const fieldSelector = object(resource.fieldSelector);
   const labelSelector = object(resource.labelSelector);
-  const labelled = labelSelector === undefined ? { labels: [], notes: [] } : readLabelSelector(labelSelector);
   const selectors = fieldSelector === undefined ? { fields: [], notes: [] } : readFieldSelector(fieldSelector);
   return {
     attributes: {
@@ -154,16 +148,15 @@ function reviewAttributes(spec: JsonObject, user: UserInfo): { attributes: Attri
       namespace: text(resource.namespace),
       name: text(resource.name),
       ...(selectors.fields.length === 0 ? {} : { fieldSelector: selectors.fields }),
-      ...(labelled.labels.length === 0 ? {} : { labelSelector: labelled.labels }),
     },
-    notes: [...selectors.notes, ...labelled.notes],
+    notes: [...selectors.notes, ...(labelSelector === undefined ? [] : labelNotes(labelSelector))],
   };
 }
 
-async function currentPolicy(ctx: RequestContext): Promise<RequestPolicy> {
+async function currentBundle(ctx: RequestContext): Promise<PolicyBundle> {
   if (ctx.policy === undefined) throw new TypeError('a request without a policy has no access reviews');
   await ctx.policy.confirm();
-  return ctx.policy;
+  return ctx.policy.bundle;
 }
 
 async function accessReview(ctx: RequestContext, body: KubeObject, review: AccessReview): Promise<KubeObject> {
@@ -176,9 +169,8 @@ async function accessReview(ctx: RequestContext, body: KubeObject, review: Acces
   const faults = [...specFaults(spec, review), ...metadataFaults(body, spec, review, namespace)];
   if (faults.length > 0) throw invalid({ group: GROUP, name: '' }, '', faults);
   const { attributes, notes } = reviewAttributes(spec, review.named ? subjectOf(spec) : ctx.user);
-  const policy = await currentPolicy(ctx);
-  const { decision, reason, error } = await authorize(attributes, policy.data());
-  const troubles = error === undefined ? notes : [error, ...notes];
+  const bundle = await currentBundle(ctx);
+  const { decision, reason } = await authorize(attributes, { bundle, keyspace: ctx.keyspace });
   return {
     ...body,
     metadata: review.local ? { ...body.metadata, namespace } : body.metadata,
@@ -186,7 +178,7 @@ async function accessReview(ctx: RequestContext, body: KubeObject, review: Acces
       allowed: decision === 'allow',
       ...(decision === 'deny' ? { denied: true } : {}),
       ...(reason === '' ? {} : { reason }),
-      ...(troubles.length === 0 ? {} : { evaluationError: troubles.join('; ') }),
+      ...(notes.length === 0 ? {} : { evaluationError: notes.join('; ') }),
     },
   };
 }
@@ -195,13 +187,29 @@ async function accessReview(ctx: RequestContext, body: KubeObject, review: Acces
 async function rulesReview(ctx: RequestContext, body: KubeObject): Promise<KubeObject> {
   const namespace = text(object(body.spec)?.namespace);
   if (namespace === '') throw badRequest('no namespace on request');
-  const policy = await currentPolicy(ctx);
+  const bundle = await currentBundle(ctx);
+  const resourceRules: JsonObject[] = [];
+  const nonResourceRules: JsonObject[] = [];
+  const faults: string[] = [];
+  for (const grant of grantsFor(bundle.rbac, ctx.user, namespace)) {
+    if (grant.rules === undefined) faults.push(missingRole(grant.binding));
+    for (const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } of grant.rules ?? []) {
+      const names = resourceNames.length === 0 ? {} : { resourceNames };
+      if (resources.length > 0) resourceRules.push({ verbs, apiGroups, resources, ...names });
+      if (nonResourceURLs.length > 0) nonResourceRules.push({ verbs, nonResourceURLs });
+    }
+  }
   return {
     kind: 'SelfSubjectRulesReview',
     apiVersion: `${GROUP}/v1`,
     metadata: {},
     spec: {},
-    status: rulesOf(ctx.user, namespace, policy.data()),
+    status: {
+      resourceRules,
+      nonResourceRules,
+      incomplete: false,
+      ...(faults.length === 0 ? {} : { evaluationError: aggregate(faults) }),
+    },
   };
 }
 

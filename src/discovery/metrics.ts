@@ -2,6 +2,7 @@ import type { JsonObject } from '../api/object.ts';
 import type { RequestInfo } from '../request/context.ts';
 import { Histogram, renderFamilies, Series } from './prometheus.ts';
 import { versionInfo } from './version.ts';
+import { WebhookMetrics } from './webhook-metrics.ts';
 
 /** What is known of a request once it is over. */
 export interface RequestOutcome {
@@ -118,6 +119,9 @@ export class Metrics {
     ['flow_schema', 'priority_level'],
   );
 
+  /** Calls of admission webhooks. */
+  readonly webhooks = new WebhookMetrics();
+
   constructor(startedAt: Date) {
     this.#startedAt = startedAt;
     this.#inFlight.set(['mutating'], 0);
@@ -182,6 +186,7 @@ export class Metrics {
   /** Everything as text. `objectCounts`: stored objects by `resource.group`. */
   render(objectCounts: ReadonlyMap<string, number>): string {
     return renderFamilies([
+      ...this.webhooks.families(),
       this.#auditErrors,
       this.#audit,
       this.#inFlight,

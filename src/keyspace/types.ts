@@ -198,6 +198,8 @@ export const POLICY_PREFIXES = [
   '/registry/validatingadmissionpolicybindings/',
   '/registry/mutatingadmissionpolicies/',
   '/registry/mutatingadmissionpolicybindings/',
+  '/registry/validatingwebhookconfigurations/',
+  '/registry/mutatingwebhookconfigurations/',
 ] as const;
 
 /** The revision asked for has been compacted away: 410 Expired. */

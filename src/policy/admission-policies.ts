@@ -7,8 +7,9 @@ export interface BoundPolicy {
   bindings: readonly KubeObject[];
 }
 
-/** The admission policies that are bound, by kind, in the order of their names. */
+/** The admission policies that are bound and the configurations of webhooks, by kind, in the order of their names. */
 export interface AdmissionPolicies {
+  webhooks: { validating: readonly KubeObject[]; mutating: readonly KubeObject[] };
   validating: readonly BoundPolicy[];
   mutating: readonly BoundPolicy[];
 }
@@ -18,9 +19,11 @@ const KINDS: ReadonlySet<unknown> = new Set([
   'ValidatingAdmissionPolicyBinding',
   'MutatingAdmissionPolicy',
   'MutatingAdmissionPolicyBinding',
+  'ValidatingWebhookConfiguration',
+  'MutatingWebhookConfiguration',
 ]);
 
-/** Whether a policy record is an admission policy or the binding of one. */
+/** Whether a policy record is an admission policy, the binding of one, or a configuration of webhooks. */
 export const isAdmissionPolicy = (kind: unknown): boolean => KINDS.has(kind);
 
 function bound(objects: readonly KubeObject[], kind: string): BoundPolicy[] {
@@ -36,7 +39,15 @@ function bound(objects: readonly KubeObject[], kind: string): BoundPolicy[] {
 export const admissionPolicies = (objects: readonly KubeObject[]): AdmissionPolicies => ({
   validating: bound(objects, 'ValidatingAdmissionPolicy'),
   mutating: bound(objects, 'MutatingAdmissionPolicy'),
+  webhooks: {
+    validating: objects.filter(({ kind }) => kind === 'ValidatingWebhookConfiguration'),
+    mutating: objects.filter(({ kind }) => kind === 'MutatingWebhookConfiguration'),
+  },
 });
+
+/** Whether two lists have the same revisions of the same configurations. */
+export const sameConfigurations = (a: readonly KubeObject[], b: readonly KubeObject[]): boolean =>
+  a.length === b.length && a.every((one, i) => one === b[i]);
 
 /** Whether two lists have the same revisions of the same policies and bindings. */
 export const samePolicies = (a: readonly BoundPolicy[], b: readonly BoundPolicy[]): boolean =>

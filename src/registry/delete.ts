@@ -3,6 +3,7 @@ import { pluginsOf } from '../admission/plugins.ts';
 import { isObject, type JsonObject, type KubeObject } from '../api/object.ts';
 import { formatTime } from '../api/time.ts';
 import type { Operation, StoredRecord } from '../keyspace/types.ts';
+import { byPolicy } from '../policy/guard.ts';
 import type { DeleteOptions } from '../request/options.ts';
 import { conflict, notFound, StatusError } from '../status/status.ts';
 import { releasesOf } from './allocation.ts';
@@ -122,7 +123,8 @@ export async function deleteObject(scope: Scope, options: DeleteOptions, known?:
   let record = known ?? (await ctx.keyspace.get([key], { type: 'leader' })).records[0];
   let confirmed = false;
   for (;;) {
-    const outcome = await attempt(scope, options, key, record, confirmed).catch(async (error: unknown) => {
+    const act = () => attempt(scope, options, key, record, confirmed);
+    const outcome = await byPolicy(ctx.warnings, act).catch(async (error: unknown) => {
       if (confirmed || !(error instanceof StatusError)) throw error;
       const current = await readConfirmed(ctx, key);
       if (current?.modRevision === record?.modRevision) throw error;
@@ -147,7 +149,7 @@ async function attempt(
   const object = toObject(resource, record);
   requirePreconditions(scope, options, object);
   const step = decide(scope, options, object);
-  const attributes = attributesOf(scope, 'DELETE', undefined, old);
+  const attributes = { ...attributesOf(scope, 'DELETE', undefined, old), deleteOptions: options };
   if (step.type !== 'none') {
     await admit(pluginsOf(ctx), attributes);
     await validate(pluginsOf(ctx), attributes);

@@ -48,9 +48,8 @@ export function checkName(scope: Scope, object: KubeObject): void {
 export function createAuthorizer({ ctx }: Scope): () => Promise<void> {
   return async () => {
     const attributes = authorizationOf(ctx.user, { ...ctx.info, verb: 'create' });
-    const { policy } = ctx;
-    await policy?.decide(async (bundle) => {
-      const verdict = await authorize(attributes, policy.data(bundle));
+    await ctx.policy?.decide(async (bundle) => {
+      const verdict = await authorize(attributes, { bundle, keyspace: ctx.keyspace });
       if (verdict.decision !== 'allow') throw forbiddenError(attributes, verdict.reason);
     });
   };

@@ -1,6 +1,7 @@
 import type { Plugin } from '../admission/chain.ts';
 import type { AuditRecord } from '../audit/event.ts';
 import type { Config } from '../config.ts';
+import type { WebhookMetrics } from '../discovery/webhook-metrics.ts';
 import type { Keyspace } from '../keyspace/types.ts';
 import type { Outbound } from '../outbound/index.ts';
 import type { RequestPolicy } from '../policy/guard.ts';
@@ -60,8 +61,8 @@ export interface RequestContext {
   readonly now: () => Date;
   /** Sends to webhooks and other peers; absent only in unit tests of the store. */
   readonly outbound?: Outbound;
-  /** Waits so many milliseconds; absent only in unit tests. */
-  readonly sleep?: (milliseconds: number) => Promise<void>;
+  /** Counts calls of admission webhooks; absent only in unit tests of the store. */
+  readonly webhookMetrics?: WebhookMetrics;
   /** Counts a long-running request (watch, log, exec) in the metrics until the returned function is called. */
   /** The request's audit record, where it is recorded. */
   readonly audit?: AuditRecord;

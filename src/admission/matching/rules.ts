@@ -66,5 +66,10 @@ export function matchedRow(
 ): Resource | undefined {
   const { resource } = attributes;
   if (rules.some((rule) => ruleMatches(rule, attributes, resource))) return resource;
-  return equivalents().find((row) => row !== resource && rules.some((rule) => ruleMatches(rule, attributes, row)));
+  const others = equivalents().filter((row) => row !== resource);
+  for (const rule of rules) {
+    const row = others.find((other) => ruleMatches(rule, attributes, other));
+    if (row !== undefined) return row;
+  }
+  return undefined;
 }

@@ -9,6 +9,7 @@ import { authorizerValue, type Decisions, requestResourceValue } from '../../cel
 import type { Resource } from '../../registry/resource.ts';
 import type { RequestContext, UserInfo } from '../../request/context.ts';
 import type { Attributes } from '../chain.ts';
+import { operationOptions } from '../operation-options.ts';
 
 /** Variables of admission expressions (k8s.io/apiserver, pkg/admission/plugin/cel/activation.go). */
 
@@ -27,17 +28,21 @@ function userOf({ name, uid, groups, extra }: UserInfo): JsonObject {
   });
 }
 
-const kindOf = ({ group, version, kind }: Resource): JsonObject => ({ group, version, kind });
+/** The kind of what a request brings: the resource's, or that of a subresource that has its own. */
+function kindOf(row: Resource, subresource: string): JsonObject {
+  const { group, version, kind } = row.subresources.get(subresource) ?? row;
+  return { group, version, kind };
+}
 const resourceOf = ({ group, version, resource }: Resource): JsonObject => ({ group, version, resource });
 
 /** The AdmissionRequest that expressions see; `row` is what the request was matched as. */
 export function requestOf(attributes: Attributes, row: Resource): JsonObject {
   const { ctx, resource, subresource, name, namespace, operation, dryRun, object } = attributes;
   return filled({
-    kind: kindOf(row),
+    kind: kindOf(row, subresource),
     resource: resourceOf(row),
     subResource: subresource,
-    requestKind: kindOf(resource),
+    requestKind: kindOf(resource, subresource),
     requestResource: resourceOf(resource),
     requestSubResource: subresource,
     name: name || (object?.metadata.name ?? ''),
@@ -45,7 +50,7 @@ export function requestOf(attributes: Attributes, row: Resource): JsonObject {
     operation,
     userInfo: userOf(ctx.user),
     dryRun,
-    options: {},
+    options: operationOptions(attributes),
   });
 }
 
@@ -127,6 +132,6 @@ export const deciderOf =
     };
     const { policy } = ctx;
     if (policy === undefined) return { allowed: false, reason: '', error: '' };
-    const verdict = await authorize(attributes, policy.data());
-    return { allowed: verdict.decision === 'allow', reason: verdict.reason, error: verdict.error ?? '' };
+    const verdict = await authorize(attributes, { bundle: policy.bundle, keyspace: policy.bare });
+    return { allowed: verdict.decision === 'allow', reason: verdict.reason, error: '' };
   };

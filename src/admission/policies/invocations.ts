@@ -1,6 +1,6 @@
 import { mapOf } from '../../api/fields.ts';
 import { isObject, type KubeObject } from '../../api/object.ts';
-import type { AdmissionPolicies, BoundPolicy } from '../../policy/admission-policies.ts';
+import type { BoundPolicy } from '../../policy/admission-policies.ts';
 import { samePolicies } from '../../policy/admission-policies.ts';
 import type { Resource } from '../../registry/resource.ts';
 import type { Attributes } from '../chain.ts';
@@ -40,7 +40,7 @@ function matchOf(object: KubeObject, key: 'matchConstraints' | 'matchResources')
  */
 export async function policiesFor(
   attributes: Attributes,
-  kind: keyof AdmissionPolicies,
+  kind: 'validating' | 'mutating',
 ): Promise<readonly BoundPolicy[]> {
   const { policy } = attributes.ctx;
   if (policy === undefined || isExemptFromPolicies(attributes)) return [];
