@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, X509Certificate } from 'node:crypto';
 import {
   copyFileSync,
   existsSync,
@@ -22,6 +22,7 @@ import { type ClusterKeys, clusterKeys, serverNames } from './certificates.ts';
 import { openDataFolder, writePrivately } from './data-folder.ts';
 import { openEgress } from './egress.ts';
 import { type Front, type FrontOptions, startFront } from './front/front.ts';
+import { cfBlob } from './front/request-head.ts';
 import { kubeconfig } from './kubeconfig.ts';
 import { planProcesses } from './layout.ts';
 import { type Options, UsageError } from './options.ts';
@@ -103,7 +104,8 @@ export async function startCluster(options: Options, say: (line: string) => void
   };
   supervisor.start();
   try {
-    await ready(wiring.socket('api'), join(runFolder, 'api.log'));
+    const administrator = { [cfBlobHeader]: cfBlob(new X509Certificate(keys.admin.cert).raw) };
+    await ready(wiring.socket('api'), administrator, join(runFolder, 'api.log'));
   } catch (error) {
     await stop();
     throw error;
@@ -226,11 +228,11 @@ function processSpecs(wiring: ClusterWiring, runFolder: string): ProcessSpec[] {
   });
 }
 
-/** Asks `/readyz` of the API process until it answers 200. */
-async function ready(socketPath: string, logFile: string): Promise<void> {
+/** Asks `/readyz` of the API process, as the administrator that `headers` show, until it answers 200. */
+async function ready(socketPath: string, headers: Record<string, string>, logFile: string): Promise<void> {
   const deadline = performance.now() + READY_TIMEOUT_MS;
   while (performance.now() < deadline) {
-    if ((await probe(socketPath)) === 200) return;
+    if ((await probe(socketPath, headers)) === 200) return;
     await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
   }
   throw new UsageError(
@@ -238,9 +240,10 @@ async function ready(socketPath: string, logFile: string): Promise<void> {
   );
 }
 
-function probe(socketPath: string): Promise<number | undefined> {
+function probe(socketPath: string, headers: Record<string, string>): Promise<number | undefined> {
   return new Promise((resolve) => {
-    const req = request({ socketPath, path: '/readyz', agent: false, headers: { host: 'localhost' } }, (res) => {
+    const given = { host: 'localhost', ...headers };
+    const req = request({ socketPath, path: '/readyz', agent: false, headers: given }, (res) => {
       res.resume();
       resolve(res.statusCode);
     });

@@ -72,8 +72,12 @@ export function refusal({ method, path, host, contentLength: length }: IncomingH
 
 /** Headers that the front adds: who the client is. Constant for a connection. */
 export function clientLines(cfBlobHeader: string, certificate: Buffer | undefined, address: string): string {
-  return `${cfBlobHeader}: ${JSON.stringify({ tlsClientAuth: tlsClientAuth(certificate) })}\r\ncf-connecting-ip: ${address}\r\n`;
+  return `${cfBlobHeader}: ${cfBlob(certificate)}\r\ncf-connecting-ip: ${address}\r\n`;
 }
+
+/** What the Worker finds as `request.cf`, of a client with this certificate (DER). */
+export const cfBlob = (certificate: Buffer | undefined): string =>
+  JSON.stringify({ tlsClientAuth: tlsClientAuth(certificate) });
 
 /** The longest certificate that Cloudflare's edge hands on, in bytes of its RFC 9440 form. */
 const MAX_CERTIFICATE_BYTES = 10 * 1024;
