@@ -307,7 +307,7 @@ export class Checker {
   }
 
   #struct(e: Struct): CelType {
-    const type = this.#env.structs.get(e.name);
+    const type = this.#env.structType(e.name);
     if (type === undefined) return this.#noStruct(e);
     for (const { at, name, value, optional } of e.fields) {
       this.#check(value);

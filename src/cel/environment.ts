@@ -11,7 +11,7 @@ import type { CelType } from './types.ts';
 export interface Environment {
   functions: Functions;
   /** Types that may be constructed, `Object.spec{…}`. */
-  structs: ReadonlyMap<string, CelType>;
+  structType: (name: string) => CelType | undefined;
   /** Whether members of list and map literals may differ in type. */
   mixedLiterals: boolean;
   macros: MacroFilter;

@@ -56,7 +56,7 @@ function environment(functions: Functions, types: readonly CelType[]): Environme
   const typeNames = typeNamesOf(types);
   return {
     functions,
-    structs: new Map(),
+    structType: () => undefined,
     mixedLiterals: false,
     macros: kubernetesMacros,
     typeNames,

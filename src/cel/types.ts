@@ -25,7 +25,7 @@ export interface CelType {
   readonly name: string;
   readonly params: readonly CelType[];
   /** Fields of a struct, by the names that expressions use. */
-  readonly fields?: ReadonlyMap<string, CelType> | undefined;
+  readonly fields?: Pick<ReadonlyMap<string, CelType>, 'get'> | undefined;
 }
 
 const plain = (kind: TypeKind, name: string = kind): CelType => ({ kind, name, params: [] });
