@@ -5,6 +5,7 @@ import { LIBRARY_TYPES } from './functions.ts';
 import { type Outcome, type Program, planProgram } from './interpreter.ts';
 import { kubernetesEnvironment } from './kubernetes.ts';
 import { type AccessDecision, type AccessQuery, type Decisions, PendingDecision } from './library/authorizer.ts';
+import { mutationEnvironment } from './mutation.ts';
 import { type CelType, DYN, ERROR, struct } from './types.ts';
 import { CelMap, Fault, type Value } from './values.ts';
 
@@ -33,6 +34,26 @@ export interface Expression {
 const shownType = ({ name, params }: CelType): string =>
   params.length === 0 ? name : `${name}(${params.map(shownType).join(', ')})`;
 
+const authorizerTypes: Readonly<Record<string, CelType>> = {
+  authorizer: LIBRARY_TYPES.Authorizer!,
+  'authorizer.requestResource': LIBRARY_TYPES.ResourceCheck!,
+};
+
+function compileIn(env: Environment, source: string, types: readonly string[]): Expression {
+  try {
+    const { expr, type } = check(env, source);
+    const usesNamespace = mentions(expr, 'namespaceObject') || mentions(expr, 'variables');
+    if (types.length === 0 || types.includes(shownType(type))) {
+      return { source, type, program: planProgram(env, expr), usesNamespace };
+    }
+    const wanted = types.length === 1 ? types[0] : `one of [${types.join(' ')}]`;
+    return { source, type, error: `must evaluate to ${wanted} but got ${shownType(type)}`, usesNamespace };
+  } catch (error) {
+    if (!(error instanceof CompileError)) throw error;
+    return { source, type: ERROR, error: `compilation failed: ${error.message}`, usesNamespace: false };
+  }
+}
+
 /** Compiles the expressions of one policy or webhook. */
 export class ExpressionCompiler {
   readonly #base: Environment;
@@ -52,29 +73,14 @@ export class ExpressionCompiler {
     this.#base = withVariables(options.base ?? kubernetesEnvironment, variables);
   }
 
-  #environment(authorizer: boolean): Environment {
-    if (!authorizer) return this.#base;
-    return withVariables(this.#base, {
-      authorizer: LIBRARY_TYPES.Authorizer!,
-      'authorizer.requestResource': LIBRARY_TYPES.ResourceCheck!,
-    });
-  }
-
   /** `types`: names of the types that it may be of; empty: any. */
   compile(source: string, types: readonly string[], authorizer: boolean): Expression {
-    const env = this.#environment(authorizer);
-    try {
-      const { expr, type } = check(env, source);
-      const usesNamespace = mentions(expr, 'namespaceObject') || mentions(expr, 'variables');
-      if (types.length === 0 || types.includes(shownType(type))) {
-        return { source, type, program: planProgram(env, expr), usesNamespace };
-      }
-      const wanted = types.length === 1 ? types[0] : `one of [${types.join(' ')}]`;
-      return { source, type, error: `must evaluate to ${wanted} but got ${shownType(type)}`, usesNamespace };
-    } catch (error) {
-      if (!(error instanceof CompileError)) throw error;
-      return { source, type: ERROR, error: `compilation failed: ${error.message}`, usesNamespace: false };
-    }
+    return compileIn(authorizer ? withVariables(this.#base, authorizerTypes) : this.#base, source, types);
+  }
+
+  /** Compiles what makes a change, which may construct objects (`Object{…}`, `JSONPatch{…}`). */
+  compileMutation(source: string, types: readonly string[]): Expression {
+    return compileIn(mutationEnvironment(withVariables(this.#base, authorizerTypes)), source, types);
   }
 
   /** Compiles a variable, which later expressions may use. */

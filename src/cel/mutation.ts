@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../api/object.ts';
 import type { Environment } from './environment.ts';
 import { toJson } from './json-values.ts';
-import { kubernetesEnvironment, mutationFunctions } from './kubernetes.ts';
+import { mutationFunctions } from './kubernetes.ts';
 import { type CelType, DYN, STRING, struct } from './types.ts';
 import { CelList, CelMap, Optional, type Value } from './values.ts';
 
@@ -25,12 +25,12 @@ function structType(name: string): CelType | undefined {
   return name === OBJECT || name.startsWith(`${OBJECT}.`) ? { ...struct(name), fields: anyField } : undefined;
 }
 
-/** The environment of mutations. */
-export const mutationEnvironment: Environment = {
-  ...kubernetesEnvironment,
+/** An environment in which objects and patches may be constructed. */
+export const mutationEnvironment = (base: Environment): Environment => ({
+  ...base,
   functions: mutationFunctions,
   structType,
-};
+});
 
 /** What is wrong with the names of constructed types: each has to be the path of the field that it stands in. */
 function nameFaults(value: Value, path: string): string[] {
@@ -39,7 +39,8 @@ function nameFaults(value: Value, path: string): string[] {
   if (!(value instanceof CelMap)) return [];
   const { typeName } = value;
   const isObject = typeName === OBJECT || (typeName?.startsWith(`${OBJECT}.`) ?? false);
-  if (!isObject) return typeName === undefined ? [...value.keys()].flatMap((key) => nameFaults(value.get(key)!, path)) : [];
+  if (!isObject)
+    return typeName === undefined ? [...value.keys()].flatMap((key) => nameFaults(value.get(key)!, path)) : [];
   const own =
     typeName === path
       ? []
@@ -64,7 +65,8 @@ export const applyConfigurationOf = (value: Value): Made<JsonValue> => checked(v
 export function jsonPatchOf(value: Value): Made<JsonObject[]> {
   const operations: JsonObject[] = [];
   for (const item of value instanceof CelList ? value : []) {
-    if (!(item instanceof CelMap)) return { error: 'type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch' };
+    if (!(item instanceof CelMap))
+      return { error: 'type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch' };
     const made = item.get('value');
     if (made instanceof CelMap && made.typeName?.startsWith(OBJECT)) {
       const inner = checked(made);

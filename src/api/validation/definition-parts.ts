@@ -2,7 +2,8 @@ import { type RawSchema, schemaAt } from '../../extensions/structural-rules.ts';
 import { causes, type StatusCause } from '../../status/status.ts';
 import { isObject, type JsonObject } from '../object.ts';
 import { oneOf, part, parts, text } from './checks.ts';
-import { dns1035LabelErrors, dnsSubdomainErrors } from './names.ts';
+import { dns1035LabelErrors } from './names.ts';
+import { reviewVersionFaults, webhookClientFaults } from './webhook-client.ts';
 
 /** Parts of a custom resource definition, each checked by itself. */
 
@@ -127,56 +128,6 @@ export function selectableFaults(version: JsonObject, schema: RawSchema | undefi
   return out;
 }
 
-function reviewVersionFaults(versions: readonly string[], at: string): StatusCause[] {
-  if (versions.length === 0) return [causes.required(at)];
-  const out: StatusCause[] = [];
-  for (const [i, version] of versions.entries()) {
-    if (versions.indexOf(version) < i) out.push(causes.invalid(`${at}[${i}]`, version, 'duplicate version'));
-    else for (const why of dns1035LabelErrors(version)) out.push(causes.invalid(`${at}[${i}]`, version, why));
-  }
-  if (!versions.some((v) => v === 'v1' || v === 'v1beta1')) {
-    out.push(causes.invalid(at, versions, 'must include at least one of v1, v1beta1'));
-  }
-  return out;
-}
-
-function urlFaults(url: string, at: string): StatusCause[] {
-  if (!URL.canParse(url)) return [causes.required(at, `url must be a valid URL: ${url}`)];
-  const { protocol, hostname, username, hash, search } = new URL(url);
-  const out: StatusCause[] = [];
-  const form = 'desired format: https://host[/path]';
-  if (protocol !== 'https:') {
-    out.push(causes.invalid(at, protocol.slice(0, -1), `'https' is the only allowed URL scheme; ${form}`));
-  }
-  if (hostname === '') out.push(causes.invalid(at, '', `host must be specified; ${form}`));
-  if (username !== '') out.push(causes.invalid(at, username, 'user information is not permitted in the URL'));
-  if (hash !== '') out.push(causes.invalid(at, hash.slice(1), 'fragments are not permitted in the URL'));
-  if (search !== '') out.push(causes.invalid(at, search.slice(1), 'query parameters are not permitted in the URL'));
-  return out;
-}
-
-function segmentFaults(path: string, at: string): StatusCause[] {
-  if (path === '' || path === '/') return [];
-  const segments = path.slice(1).replace(/\/$/, '').split('/');
-  return segments.flatMap((segment, i) => {
-    if (segment === '') return [causes.invalid(at, path, `segment[${i}] may not be empty`)];
-    return dnsSubdomainErrors(segment).map((why) => causes.invalid(at, path, `segment[${i}]: ${why}`));
-  });
-}
-
-function serviceFaults(service: JsonObject, at: string): StatusCause[] {
-  const out: StatusCause[] = [];
-  if (text(service.name) === '') out.push(causes.required(`${at}.name`));
-  if (text(service.namespace) === '') out.push(causes.required(`${at}.namespace`));
-  const { port } = service;
-  if (typeof port === 'number' && (port < 1 || port > 65535)) {
-    out.push(causes.invalid(`${at}.port`, port, 'port is not valid: must be between 1 and 65535, inclusive'));
-  }
-  const path = text(service.path);
-  if (path !== '' && !path.startsWith('/')) out.push(causes.invalid(`${at}.path`, path, "must start with a '/'"));
-  return [...out, ...segmentFaults(path, `${at}.path`)];
-}
-
 /** Causes in how a definition converts between its versions. */
 export function conversionFaults(spec: JsonObject): StatusCause[] {
   const { conversion } = spec;
@@ -200,9 +151,6 @@ export function conversionFaults(spec: JsonObject): StatusCause[] {
   }
   const out: StatusCause[] = [];
   if (!isObject(client)) out.push(causes.required(clientAt, 'required when strategy is set to Webhook'));
-  else if ((client.url === undefined) === (client.service === undefined)) {
-    out.push(causes.required(clientAt, 'exactly one of url or service is required'));
-  } else if (typeof client.url === 'string') out.push(...urlFaults(client.url, `${clientAt}.url`));
-  else out.push(...serviceFaults(part(client, 'service'), `${clientAt}.service`));
-  return [...out, ...reviewVersionFaults(versions, `${at}.conversionReviewVersions`)];
+  else out.push(...webhookClientFaults(client, clientAt));
+  return [...out, ...reviewVersionFaults(versions, `${at}.conversionReviewVersions`, '')];
 }

@@ -1,6 +1,7 @@
 import type { Resource } from '../../registry/resource.ts';
 import type { StatusCause } from '../../status/status.ts';
 import type { KubeObject } from '../object.ts';
+import { admissionPolicyValidators } from './admission-policies.ts';
 import { definitionValidators } from './apiextensions.ts';
 import { apiRegistrationValidators } from './apiregistration.ts';
 import { autoscalingValidators } from './autoscaling.ts';
@@ -23,6 +24,7 @@ import { schedulingValidators } from './scheduling.ts';
 import { serviceValidators } from './services.ts';
 import { storageValidators } from './storage.ts';
 import { volumeValidators } from './volumes.ts';
+import { webhookConfigurationValidators } from './webhook-configurations.ts';
 import { workloadStatusValidators } from './workload-status.ts';
 import { workloadValidators } from './workloads.ts';
 
@@ -58,6 +60,8 @@ const validators: ReadonlyMap<string, Validator> = new Map<string, Validator>([
   ...coordinationValidators,
   ...autoscalingValidators,
   ...apiRegistrationValidators,
+  ...admissionPolicyValidators,
+  ...webhookConfigurationValidators,
 ]);
 
 const validatorOf = (resource: Resource, subresource: string): Validator | undefined => {

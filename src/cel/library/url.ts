@@ -45,6 +45,14 @@ export function uriError(text: string): string | undefined {
   return broken === null ? undefined : fail(`invalid URL escape ${shown(broken[0])}`);
 }
 
+/** Why a text is no URL (Go's url.Parse), which may be relative or empty; `undefined` for one. */
+export function urlError(text: string): string | undefined {
+  const [beforeFragment = ''] = text.split('#');
+  if (beforeFragment === '') return undefined;
+  const why = uriError(beforeFragment);
+  return why?.endsWith(': invalid URI for request') ? undefined : why;
+}
+
 function authorityError(authority: string): string | undefined {
   const host = authority.slice(authority.lastIndexOf('@') + 1);
   const bracket = host.lastIndexOf(']');
