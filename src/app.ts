@@ -9,6 +9,7 @@ import type { Config } from './config.ts';
 import type { Metrics } from './discovery/metrics.ts';
 import { isLasting, isLongRunning, tooManyFlows } from './flowcontrol/answer.ts';
 import type { FlowControl } from './flowcontrol/index.ts';
+import type { ShardMembers } from './keyspace/members.ts';
 import type { Keyspace } from './keyspace/types.ts';
 import { type Outbound, unreachable } from './outbound/index.ts';
 import { RequestPolicy } from './policy/guard.ts';
@@ -24,6 +25,8 @@ import { answerError, unreadableRequest } from './status/answer.ts';
 export interface AppDeps {
   config: Config;
   keyspace: (tenant: TenantUid) => Keyspace;
+  /** The replicas of a tenant's shard, for its operator; absent where there are none. */
+  members?: (tenant: TenantUid) => ShardMembers;
   metrics: Metrics;
   flowControl: FlowControl;
   /** Absent where nothing is audited. */

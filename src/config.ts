@@ -86,18 +86,20 @@ export function parseConfig(text: string): Config {
 /** Bindings of the Worker and of the replica processes; which of them exist depends on the process layout. */
 export interface Bindings {
   GUNWALE_CONFIG: string;
-  /** Replicas that this process owns, as JSON list of ids; absent: all of them (one process, or production). */
+  /** Places whose replicas this process owns, as JSON list; absent: all of them (one process, or production). */
   GUNWALE_OWN_REPLICAS?: string;
   /** Takes audit events, a line each; absent: they go to the Worker's log. */
   AUDIT_LOG?: Fetcher;
   /** Calls peers against private authorities; only `npm start` has it. */
   EGRESS?: Fetcher;
+  /** Number of places among which the replicas' ids are spread, see `slotOf`; absent: there are none. */
+  GUNWALE_REPLICA_SLOTS?: string;
   /** Durable Object namespace of the replicas, where they live in this process. */
   REPLICA?: DurableObjectNamespace;
   /** Durable Object namespace of the control loops, in the API process. */
   LOOPS?: DurableObjectNamespace;
   /** In a replica process: the service that leads to the API process's control loops. */
   LOOPS_GATEWAY?: Fetcher;
-  /** Services that lead to the gateway of the process owning replica N: `REPLICA_PROCESS_1` … */
+  /** Services that lead to the gateway of the process owning place N: `REPLICA_PROCESS_1` … */
   [replicaProcess: `REPLICA_PROCESS_${number}`]: Fetcher | undefined;
 }

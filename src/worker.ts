@@ -8,7 +8,7 @@ import { bootstrap } from './bootstrap/index.ts';
 import { type Bindings, type Config, parseConfig } from './config.ts';
 import { Metrics } from './discovery/metrics.ts';
 import { FlowControl } from './flowcontrol/index.ts';
-import { keyspaceClient } from './keyspace/client.ts';
+import { keyspaceClient, membersClient } from './keyspace/client.ts';
 import type { Keyspace } from './keyspace/types.ts';
 import { outboundOf } from './outbound/index.ts';
 import { policyFor } from './policy/bundle.ts';
@@ -47,10 +47,11 @@ function serverOf(env: Bindings): Server {
   const metrics = new Metrics(new Date());
   const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight;
   const flowControl = new FlowControl(seats, () => Date.now());
+  const members = () => membersClient(env, config.tenant);
   const auditor = auditorOf(env, config, metrics);
   const outbound = outboundOf(env);
   const now = () => new Date();
-  const deps = { config, keyspace, metrics, flowControl, now, outbound, ...(auditor && { auditor }) };
+  const deps = { config, keyspace, members, metrics, flowControl, now, outbound, ...(auditor && { auditor }) };
   const clients = createApp(deps);
   const own = createApp({ ...deps, loopback: SERVER });
   const made: Server = {

@@ -17,7 +17,7 @@ import { type Outcome, StateMachine } from '../keyspace/state.ts';
 import type { Storage } from '../keyspace/storage.ts';
 import { Hub, type HubSink } from '../keyspace/watch.ts';
 import { RawNode } from '../raft/node.ts';
-import type { Entry, Membership, Message, Ready } from '../raft/types.ts';
+import type { Entry, Membership, MembershipChange, Message, ProposeResult, Ready } from '../raft/types.ts';
 import type { StateHead } from './chunks.ts';
 import { DamagedError } from './damage.ts';
 import type { RaftLog } from './raft-log.ts';
@@ -195,8 +195,9 @@ export class Driver {
   }
 
   status() {
+    const { highestId } = this.#log;
     const firstIndex = this.#log.firstIndex();
-    return { ...this.#node.status(), firstIndex, scalars: this.state.scalars, watchers: this.hub.size };
+    return { ...this.#node.status(), firstIndex, highestId, scalars: this.state.scalars, watchers: this.hub.size };
   }
 
   /** Takes in messages of a peer; resolves when what they caused is written and its answers are with the host. */
@@ -317,6 +318,33 @@ export class Driver {
     const superfluous = floor - logFloor >= (this.#log.overfull ? 1 : LOG_SLACK);
     if (target === compacted && !superfluous) return;
     this.#node.propose(this.#encode(KIND.compact, encodeCompact(target, floor)), now);
+  }
+
+  /**
+   * Proposes a change of membership; {@link status} shows when it is in force. Refuses with `notLeader`, `unavailable`
+   * while another is under way, `malformed` when it makes no sense.
+   */
+  changeMembership(change: MembershipChange): void {
+    const now = this.#host.now();
+    this.#activeAt = now;
+    let result: ProposeResult;
+    try {
+      result = this.#node.proposeMembership(change, now);
+    } catch (error) {
+      if (error instanceof RangeError) throw new Refusal('malformed');
+      throw error;
+    }
+    if (!result.ok) throw new Refusal(result.reason === 'not-leader' ? 'notLeader' : 'unavailable');
+    this.#turnSoon();
+  }
+
+  /** Begins to hand leadership to a voter; refuses with `notLeader` or `malformed`. */
+  transferLeadership(to: number): void {
+    const now = this.#host.now();
+    this.#activeAt = now;
+    const result = this.#node.transferLeadership(to, now);
+    if (!result.ok) throw new Refusal(result.reason === 'not-leader' ? 'notLeader' : 'malformed');
+    this.#turnSoon();
   }
 
   /** Wakes a sleeping replica for its alarm. */

@@ -1,4 +1,5 @@
 import { Reader } from '../../src/protocol/bytes.ts';
+import type { MembersRequest } from '../../src/protocol/members.ts';
 import {
   answerWriter,
   decodeGet,
@@ -12,6 +13,8 @@ import { listPage } from '../keyspace/list.ts';
 import type { Outcome } from '../keyspace/state.ts';
 import type { Version } from '../keyspace/storage.ts';
 import type { Driver } from './driver.ts';
+import { serveMembers } from './members.ts';
+import { Refusal } from './refusal.ts';
 import { decodeRowRequest, encodeRow, encodeVersion } from './repair.ts';
 
 /** One operation of the Worker's: takes the request's body, answers with an encoded answer, throws Refusal. */
@@ -51,6 +54,15 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
       return encodeProposeAnswer(driver.leader, driver.state.scalars.policy, encodable(outcome));
     },
   ],
+  [
+    'members',
+    async (driver, body) => {
+      const request = parseRequest(body);
+      if (request.action !== 'show' && !driver.isLeader) throw new Refusal('notLeader');
+      const text = JSON.stringify(serveMembers(driver, request));
+      return answerWriter(driver.leader).raw(new TextEncoder().encode(text)).finish();
+    },
+  ],
   ['state', async (driver, body, peer) => answerWriter(driver.leader).raw(driver.transfer.serve(peer, body)).finish()],
   [
     'work',
@@ -70,6 +82,14 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
     },
   ],
 ]);
+
+function parseRequest(body: Uint8Array): MembersRequest {
+  try {
+    return JSON.parse(new TextDecoder().decode(body)) as MembersRequest;
+  } catch {
+    throw new Refusal('malformed');
+  }
+}
 
 function encodable(outcome: Outcome) {
   if (outcome.type === 'done') return { ...outcome, previous: outcome.previous.map(recordOf) };

@@ -15,6 +15,7 @@ import {
   type Status,
 } from '../protocol/messages.ts';
 import { InTurn, type Platform } from './in-turn.ts';
+import { ShardMembers } from './members.ts';
 import { type Route, routeTo } from './route.ts';
 import {
   type Batch,
@@ -69,6 +70,11 @@ export function keyspaceClient(
 ): Keyspace {
   const route = routeTo(env, tenant.uid, 'main', tenant.replicas);
   return new InTurn(new Client(route, WORKER), route.memory.lines, { keep, timeout });
+}
+
+/** The members of a tenant's shard `main`, to be changed. */
+export function membersClient(env: Bindings, tenant: { uid: string; replicas: readonly number[] }): ShardMembers {
+  return new ShardMembers(routeTo(env, tenant.uid, 'main', tenant.replicas), WORKER);
 }
 
 function timeout(ms: number, callback: () => void): () => void {
@@ -223,11 +229,13 @@ export class Client implements Keyspace {
 
   /** Chooses the next replica to ask: the leader that the answer names, else the one after the last. */
   async #next(progress: Progress, answer: Answer | undefined): Promise<void> {
-    const { members } = this.#route;
+    const now = this.#surroundings.now();
     if (answer?.status === 'notReplica') {
       if (await this.#route.join()) return;
-      this.#route.failed(progress.target, this.#surroundings.now());
+      this.#route.failed(progress.target, now);
     }
+    if (answer === undefined || answer.status === 'notReplica') await this.#route.learn(now);
+    const { members } = this.#route;
     const named = answer?.leader ?? 0;
     if (named !== 0 && named !== progress.target && named !== progress.suspect) {
       progress.target = named;

@@ -110,15 +110,19 @@ class ReplicaWatch implements WatchStream {
   /** Dials replicas until one serves the watch. */
   async connect(deadline: number): Promise<void> {
     const { now, random, sleep } = this.#surroundings;
-    const order = this.#route.spread(now(), random);
+    let order = this.#route.spread(now(), random);
     for (let failures = 0; !this.#ended; failures++) {
       try {
         await this.#dial(order[failures % order.length]!);
         return;
       } catch (error) {
         const { status, revision } = error instanceof DialError ? error : new DialError('unavailable');
-        if (status === 'notReplica' && !(await this.#route.join()))
+        if (status === 'notReplica' && !(await this.#route.join())) {
           this.#route.failed(order[failures % order.length]!, now());
+          const { members } = this.#route;
+          await this.#route.learn(now());
+          if (this.#route.members !== members) order = this.#route.spread(now(), random);
+        }
         const exhausted = now() >= deadline;
         if (status === 'future' && (exhausted || failures + 1 >= order.length)) {
           const wanted = 'revision' in this.#start ? this.#start.revision : revision;

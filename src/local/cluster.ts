@@ -68,7 +68,7 @@ export async function startCluster(options: Options, say: (line: string) => void
   const cfBlobHeader = `cf-${randomBytes(16).toString('hex')}`;
   const socket = (name: string) => join(socketFolder, `${name}.sock`);
   const front = await openFront(options, { tls: keys.server, upstream: { path: socket('api') }, cfBlobHeader });
-  const config = workerConfig({ ...options, port: front.port }, record.tenant, replicas, keys);
+  const config = workerConfig({ ...options, port: front.port }, record.tenant, record.members ?? replicas, keys);
   const auditLog = options.auditPolicyFile === undefined ? undefined : await openAuditLog(options, socket('audit'));
   const egressKey = randomBytes(32).toString('hex');
   const egress = await openEgress(socket('egress'), egressKey);

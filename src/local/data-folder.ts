@@ -14,6 +14,8 @@ const schema = v.object({
   tenant: v.object({ uid: v.string(), name: v.string() }),
   replicas: v.number(),
   processes: v.number(),
+  /** Ids of the replicas as last changed; without it the first ones, from 1. Only a hint: the log says who is a member. */
+  members: v.optional(v.array(v.number())),
 });
 
 /** `DIR/cluster.json`: what cannot change over the life of a data folder. */
@@ -72,6 +74,12 @@ function matching(options: Options, record: ClusterRecord): ClusterRecord {
     }
   }
   return record;
+}
+
+/** Keeps the ids of the replicas for the next start, which begins to look for them there. */
+export function noteMembers(data: string, members: number[]): void {
+  const path = join(data, 'cluster.json');
+  writePrivately(path, `${JSON.stringify({ ...readRecord(path), members }, null, 2)}\n`);
 }
 
 function checkedProcesses(processes: number, replicas: number): number {

@@ -6,7 +6,7 @@ export interface ProcessPlan {
   role: string;
   /** True for the process that serves clients and hosts the control loops. */
   api: boolean;
-  /** Replicas whose Durable Objects live here. */
+  /** Places whose replicas' Durable Objects live here: 2 stands for replica 2 and whatever takes its place. */
   owns: number[];
   /** Folder of its Durable Objects. */
   disk: string;

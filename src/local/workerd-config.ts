@@ -30,9 +30,11 @@ export interface ClusterWiring {
 export function workerdConfig(plan: ProcessPlan, wiring: ClusterWiring, bundle: string): string {
   const separate = wiring.plans.length > 1;
   const peers = wiring.plans.filter((other) => other !== plan && other.owns.length > 0);
+  const slots = wiring.plans.reduce((sum, { owns }) => sum + owns.length, 0);
   const bindings = [
     binding('GUNWALE_CONFIG', 'text', quote(wiring.config)),
     ...(separate ? [binding('GUNWALE_OWN_REPLICAS', 'text', quote(JSON.stringify(plan.owns)))] : []),
+    ...(separate ? [binding('GUNWALE_REPLICA_SLOTS', 'text', quote(String(slots)))] : []),
     ...(plan.owns.length > 0 ? [binding('REPLICA', 'durableObjectNamespace', quote('Replica'))] : []),
     ...(plan.api ? [binding('LOOPS', 'durableObjectNamespace', quote('ControlLoops'))] : []),
     ...(plan.api && wiring.audits ? [binding('AUDIT_LOG', 'service', quote('audit'))] : []),

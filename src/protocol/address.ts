@@ -5,12 +5,27 @@ export function replicaName(tenant: string, shard: string, id: number): string {
   return `${tenant}/${shard}/${id}`;
 }
 
-/** Whether this process owns a replica: all of them unless `GUNWALE_OWN_REPLICAS` lists some. */
-export function ownsReplica(env: Bindings, id: number): boolean {
-  return env.REPLICA !== undefined && ownedReplicas(env)?.includes(id) !== false;
+/**
+ * The place in an installation that a replica belongs to, by its id alone: with three places 1, 4, 7 … belong to the
+ * first. So a replica that takes another's place needs no new configuration: each process owns a place, not an id.
+ */
+export function slotOf(env: Bindings, id: number): number {
+  const slots = Number(env.GUNWALE_REPLICA_SLOTS ?? 0);
+  return slots > 0 ? ((id - 1) % slots) + 1 : id;
 }
 
-function ownedReplicas(env: Bindings): unknown[] | undefined {
+/** The lowest id above `highest` that belongs to a place; where there are no places, the next id. */
+export function spareId(env: Bindings, highest: number, slot: number): number {
+  const slots = Number(env.GUNWALE_REPLICA_SLOTS ?? 0);
+  return slots > 0 ? highest + 1 + ((((slot - highest - 1) % slots) + slots) % slots) : highest + 1;
+}
+
+/** Whether this process owns a replica: all of them unless `GUNWALE_OWN_REPLICAS` lists some places. */
+export function ownsReplica(env: Bindings, id: number): boolean {
+  return env.REPLICA !== undefined && ownedSlots(env)?.includes(slotOf(env, id)) !== false;
+}
+
+function ownedSlots(env: Bindings): unknown[] | undefined {
   return env.GUNWALE_OWN_REPLICAS === undefined ? undefined : (JSON.parse(env.GUNWALE_OWN_REPLICAS) as unknown[]);
 }
 
@@ -34,7 +49,7 @@ export interface ReplicaCalls {
 export function linkTo(env: Bindings, tenant: string, shard: string, id: number): ReplicaLink {
   const url = (operation: string) => `http://replica/${replicaName(tenant, shard, id)}/${operation}`;
   const own = ownsReplica(env, id) ? env.REPLICA!.getByName(replicaName(tenant, shard, id)) : undefined;
-  const fetcher: Pick<Fetcher, 'fetch'> | undefined = own ?? env[`REPLICA_PROCESS_${id}`];
+  const fetcher: Pick<Fetcher, 'fetch'> | undefined = own ?? env[`REPLICA_PROCESS_${slotOf(env, id)}`];
   if (fetcher === undefined) throw new TypeError(`no route to replica ${id}`);
   return {
     upgrade: (operation, signal) => fetcher.fetch(url(operation), { headers: { Upgrade: 'websocket' }, signal }),

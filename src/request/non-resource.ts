@@ -4,6 +4,7 @@ import { answerDiscovery, unknownPath } from '../discovery/routes.ts';
 import { dumpOf } from '../flowcontrol/dump.ts';
 import { builtins } from '../registry/resource.ts';
 import type { RequestContext } from './context.ts';
+import { serveReplicas } from './replicas.ts';
 
 /** Paths whose answers tell which resources there are, so that the policy must be current. */
 const RESOURCES = /^\/(apis?|openapi)(\/|$)/;
@@ -28,6 +29,8 @@ export async function serveNonResource(ctx: RequestContext, deps: AppDeps): Prom
   if (policy === undefined) throw new TypeError('a request without a policy cannot be answered');
   const issued = await serveIssuer(deps.config, request, info.path);
   if (issued !== undefined) return issued;
+  const replicas = await serveReplicas(ctx, deps);
+  if (replicas !== undefined) return replicas;
   if (RESOURCES.test(info.path)) await policy.confirm();
   const dump = dumpOf(info.path, url.searchParams, deps.flowControl.levels(ctx.tenant, policy.bundle.flows).all);
   if (dump !== undefined) return dump;

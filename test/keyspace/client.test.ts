@@ -19,10 +19,24 @@ function clientOf(replicas: Record<number, Reply>) {
   const calls: string[] = [];
   const bodies: Uint8Array[] = [];
   let now = 0;
-  const memory = { leader: 0, seen: 0, ahead: 0, avoid: new Map<number, number>(), lines: new Map() };
+  const memory = {
+    leader: 0,
+    seen: 0,
+    ahead: 0,
+    avoid: new Map<number, number>(),
+    lines: new Map(),
+    members: undefined,
+    learnAt: 0,
+  };
   const route: Route = {
+    tenant: 't',
+    shard: 'main',
     members: [1, 2, 3],
     memory,
+    know: () => undefined,
+    learn: async () => undefined,
+    slotOf: (id) => id,
+    spare: (highest) => highest + 1,
     link: (id) => ({
       upgrade: () => Promise.reject(new Error('no sockets here')),
       async call(operation, body) {

@@ -8,7 +8,7 @@ import { SqlStaging } from '../../../durable-objects/replica/sql-staging.ts';
 import { SqlStorage } from '../../../durable-objects/replica/sql-storage.ts';
 import type { Operation } from '../../../src/keyspace/types.ts';
 import { encodeProposal, proposalId } from '../../../src/protocol/commands.ts';
-import { memorySql } from '../../support/sqlite.ts';
+import { emptySql, memorySql } from '../../support/sqlite.ts';
 
 /** Small, so that a replica is soon too far behind for the log. */
 const LOG_LIMITS = { entries: 1_000, bytes: 4 << 20 };
@@ -44,9 +44,26 @@ export class Group {
 
   /** A replica on an empty disk; without voters it learns them from a leader. */
   add(id: number, voters: readonly number[] = []): void {
-    const member = { id, sql: memorySql(), timer: undefined, failure: undefined, chunks: 0, diskFull: false, life: 0 };
-    this.members.set(id, { ...member, driver: undefined });
+    this.disk(id, memorySql());
     this.start(id, voters);
+  }
+
+  /** The place of a replica, which may not be one yet. */
+  disk(id: number, sql = emptySql()): Member {
+    const known = this.members.get(id);
+    if (known !== undefined) return known;
+    const member: Member = {
+      id,
+      sql,
+      driver: undefined,
+      timer: undefined,
+      failure: undefined,
+      chunks: 0,
+      diskFull: false,
+      life: 0,
+    };
+    this.members.set(id, member);
+    return member;
   }
 
   /** Builds the driver from what is on disk. */
