@@ -1,8 +1,8 @@
-import type { ClientConfig } from '../admission/webhooks/webhook.ts';
 import { isObject, type JsonObject, type JsonValue } from '../api/object.ts';
 import { JsonSyntaxError, parseJson, stringifyJson } from '../codec/json.ts';
 import { parseYaml, YamlSyntaxError } from '../codec/yaml.ts';
 import type { RequestContext } from '../request/context.ts';
+import type { ClientConfig } from './client-config.ts';
 import { resolveService, ServiceError } from './service.ts';
 import { OutboundError, type OutboundRequest, unreachable } from './types.ts';
 

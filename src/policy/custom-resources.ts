@@ -1,6 +1,7 @@
 import { condition, mapOf, objects, text, texts } from '../api/fields.ts';
 import { isObject, type JsonObject } from '../api/object.ts';
 import { compareVersions } from '../discovery/version.ts';
+import { readClientConfig } from '../outbound/client-config.ts';
 import type { CustomResource, Resource, Strategy, Subresource, Verb } from '../registry/resource.ts';
 
 const verbs: ReadonlySet<Verb> = new Set([
@@ -94,6 +95,7 @@ function custom(crd: JsonObject, spec: JsonObject, version: JsonObject): CustomR
     schema: mapOf(version.schema).openAPIV3Schema,
     schemas: schemas(spec),
     ...deprecation(spec, version),
+    ...conversion(mapOf(spec.conversion)),
     generation: typeof generation === 'number' ? generation : 1,
     preserveUnknownFields: spec.preserveUnknownFields === true,
     ...(mapOf(crd.metadata).deletionTimestamp === undefined ? {} : { terminating: true }),
@@ -107,6 +109,13 @@ function schemas(spec: JsonObject): Map<string, unknown> {
   return new Map(
     versions.map((v) => [`${text(spec.group)}/${text(v.name)}`, mapOf(v.schema).openAPIV3Schema as unknown]),
   );
+}
+
+/** The webhook that converts between the versions, where one does. */
+function conversion({ strategy, webhook }: JsonObject): Pick<CustomResource, 'conversion'> {
+  if (strategy !== 'Webhook' || !isObject(webhook)) return {};
+  const client = readClientConfig(mapOf(webhook.clientConfig));
+  return { conversion: { client, versions: texts(webhook.conversionReviewVersions) } };
 }
 
 /** The warning of a deprecated version: its own, or one that names the newest version to use instead. */

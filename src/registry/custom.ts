@@ -37,22 +37,32 @@ function pruneTo(resource: Resource, object: KubeObject, schema: Structural | un
  * that it was stored in, unless it is `current`, and pruned by that of the row's.
  */
 export function readCustom(resource: Resource, object: KubeObject, current: boolean): KubeObject {
-  const { apiVersion = '' } = object;
-  if (!current) {
-    const schema = resource.custom?.schemas.get(apiVersion) as Structural | undefined;
-    pruneTo(resource, object, schema);
-    applySchemaDefaults(object as JsonValue, schema);
-  }
-  if (apiVersion === resource.groupVersion) return object;
+  if (!current) settleStored(resource, object);
+  if (object.apiVersion === resource.groupVersion) return object;
   object.apiVersion = resource.groupVersion;
-  pruneTo(resource, object, schemaOf(resource));
+  return pruneToVersion(resource, object);
+}
+
+/** A stored custom object, which is changed, as the schema has it by now of the version that it was stored in. */
+export function settleStored(resource: Resource, object: KubeObject): void {
+  const schema = resource.custom?.schemas.get(object.apiVersion ?? '') as Structural | undefined;
+  pruneTo(resource, object, schema);
+  applySchemaDefaults(object as JsonValue, schema);
+}
+
+/** Drops from a custom object, in place, what the schema of its version does not name. */
+export function pruneToVersion(resource: Resource, object: KubeObject): KubeObject {
+  pruneTo(resource, object, resource.custom?.schemas.get(object.apiVersion ?? '') as Structural | undefined);
   return object;
 }
 
-/** A custom object in the version that its definition stores, with the fields that this knows. */
+/**
+ * A custom object in the version that its definition stores, with the fields that this knows; where a webhook converts,
+ * that is done on the way to the store (conversion/keyspace.ts).
+ */
 export function customToStorage(resource: Resource, object: KubeObject): KubeObject {
   const { apiVersion } = resource.storage ?? {};
-  if (apiVersion === undefined || apiVersion === object.apiVersion) return object;
+  if (apiVersion === undefined || apiVersion === object.apiVersion || resource.custom?.conversion) return object;
   const out = deepCopy({ ...object, apiVersion });
   pruneTo(resource, out, resource.custom?.schemas.get(apiVersion) as Structural | undefined);
   return out;

@@ -8,6 +8,7 @@ import { readObject } from '../request/body.ts';
 import type { RequestContext } from '../request/context.ts';
 import { writeOptions } from '../request/options.ts';
 import { badRequest, methodNotAllowed, noSuchResource, notFound } from '../status/status.ts';
+import { convertingKeyspace } from './conversion/keyspace.ts';
 import { serveDelete, serveDeleteCollection } from './deletes.ts';
 import { expectedOf } from './endpoint.ts';
 import { serveCreate, servePatch, serveUpdate } from './handlers.ts';
@@ -166,6 +167,10 @@ async function resolve({ info, policy }: RequestContext): Promise<Resource | und
   return builtins.get(groupVersion)?.get(info.resource);
 }
 
+/** The request's context, reading and writing in the version of its resource where a webhook converts. */
+const withConversion = (ctx: RequestContext, resource: Resource): RequestContext =>
+  resource.custom?.conversion === undefined ? ctx : { ...ctx, keyspace: convertingKeyspace(ctx, resource) };
+
 /** Answers a request for a resource. Throws 404 and 405 for what is not served; an unknown group gets plain text. */
 export async function serveResource(ctx: RequestContext, config: Config): Promise<Response> {
   const resource = await resolve(ctx);
@@ -182,5 +187,5 @@ export async function serveResource(ctx: RequestContext, config: Config): Promis
   requireNames(ctx);
   const deprecation = resource.custom?.deprecation ?? deprecations.get(`${resource.groupVersion} ${resource.resource}`);
   if (deprecation !== undefined) ctx.warnings.push(deprecation);
-  return handler(ctx, resource, config);
+  return handler(withConversion(ctx, resource), resource, config);
 }

@@ -1,6 +1,7 @@
 import fieldSelectors from '../api/tables/fieldselectors.json';
 import metadataStrategies from '../api/tables/metadata-strategies.json';
 import resources from '../api/tables/resources.json';
+import type { ClientConfig } from '../outbound/client-config.ts';
 
 export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch';
 
@@ -72,6 +73,8 @@ export interface CustomResource {
   /** Text of the warning that every use of this version gets. */
   deprecation?: string;
   generation: number;
+  /** Who converts between its versions; left out: they only differ in their apiVersion. */
+  conversion?: { client: ClientConfig; versions: readonly string[] };
   preserveUnknownFields: boolean;
   /** Its definition is being deleted: no more objects are created. */
   terminating?: boolean;

@@ -3,6 +3,7 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { behaviours } from '../webhooks/behaviours.ts';
+import { conversionBehaviours } from '../webhooks/conversions.ts';
 import { play } from '../webhooks/play.ts';
 import { configMap, type Stage, told, webhook, withWebhooks } from '../webhooks/scenarios.ts';
 import { type HookServer, startHooks } from '../webhooks/server.ts';
@@ -19,7 +20,7 @@ let stage: Stage;
 let hooks: HookServer;
 
 beforeAll(async () => {
-  hooks = await startHooks(behaviours, ['127.0.0.1', 'localhost', `hook.${name}.svc`]);
+  hooks = await startHooks({ ...behaviours, ...conversionBehaviours }, ['127.0.0.1', 'localhost', `hook.${name}.svc`]);
   const api = new Api(process.env.KUBECONFIG!);
   stage = { api, hooks, name, namespace: await api.namespace(name) };
 });

@@ -1,5 +1,6 @@
 import type { Tree } from '../e2e/api.ts';
 import { behaviours } from './behaviours.ts';
+import { conversions } from './conversions.ts';
 import { answers, configMap, type Finding, type Stage, told, webhook, withWebhooks } from './scenarios.ts';
 
 const MUTATING_ONLY = new Set(['/inject', '/judge', '/count']);
@@ -12,6 +13,7 @@ export async function* play(stage: Stage): AsyncGenerator<Finding> {
   yield* reviews(stage);
   yield* reinvocation(stage);
   yield* injection(stage);
+  yield* conversions(stage);
 }
 
 /** What a webhook is sent. */

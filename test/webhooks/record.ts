@@ -2,12 +2,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Api } from '../e2e/api.ts';
 import { behaviours } from './behaviours.ts';
+import { conversionBehaviours } from './conversions.ts';
 import { play } from './play.ts';
 import { startHooks } from './server.ts';
 
 // Records what kube-apiserver does in the scenarios: node test/webhooks/record.ts KUBECONFIG [FILE]
 const [kubeconfig, file = join(import.meta.dirname, 'expected.json')] = process.argv.slice(2);
-const hooks = await startHooks(behaviours);
+const hooks = await startHooks({ ...behaviours, ...conversionBehaviours });
 const findings: Record<string, unknown> = {};
 const name = `webhooks-${process.pid}`;
 const api = new Api(kubeconfig!);

@@ -1,8 +1,10 @@
 import { convertTo } from '../../api/conversion.ts';
+import type { KubeObject } from '../../api/object.ts';
 import { CONDITIONS_BUDGET, Evaluator, withDecisions } from '../../cel/expressions.ts';
 import type { Decisions } from '../../cel/library/authorizer.ts';
 import { matchConditions } from '../../cel/match-conditions.ts';
 import { callHook, HookError } from '../../outbound/hook.ts';
+import { convertCustom } from '../../registry/conversion/webhook.ts';
 import type { Resource } from '../../registry/resource.ts';
 import { badRequest, forbidden, internalError, StatusError } from '../../status/status.ts';
 import { type Attributes, subjectOf } from '../chain.ts';
@@ -51,10 +53,24 @@ export async function invocationOf(
 }
 
 /** The objects of a request in the version that a webhook asked for. */
-export const versioned = ({ object, old }: Attributes, { groupVersion }: Resource): Versioned => ({
-  object: object && convertTo(object, groupVersion),
-  old: old && convertTo(old, groupVersion),
-});
+export async function versioned(attributes: Attributes, { groupVersion }: Resource): Promise<Versioned> {
+  const { object, old } = attributes;
+  return {
+    object: object && (await inVersion(attributes, object, groupVersion)),
+    old: old && (await inVersion(attributes, old, groupVersion)),
+  };
+}
+
+/** An object of a request in another version of its resource. */
+export async function inVersion(
+  { ctx, resource, subresource }: Attributes,
+  object: KubeObject,
+  groupVersion: string,
+): Promise<KubeObject> {
+  const isWhole = resource.subresources.get(subresource)?.kind !== 'Scale';
+  if (resource.custom?.conversion === undefined || !isWhole) return convertTo(object, groupVersion);
+  return (await convertCustom(ctx, resource, [object], groupVersion))[0]!;
+}
 
 /** Asks a webhook. Throws {@link CallFailure}, and what refuses a request whatever the failure policy. */
 export async function ask(

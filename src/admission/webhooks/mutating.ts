@@ -49,7 +49,7 @@ async function mutate(invocation: Invocation, attributes: Attributes, key: strin
   const note = { configuration: webhook.configuration, webhook: webhook.name };
   let mutated = false;
   try {
-    const objects = versioned(attributes, row);
+    const objects = await versioned(attributes, row);
     const answer = await ask(invocation, attributes, objects, true);
     if (!answer.allowed) throw denial(webhook, answer);
     const operations = operationsOf(webhook, answer);
@@ -58,7 +58,7 @@ async function mutate(invocation: Invocation, attributes: Attributes, key: strin
       const why = 'attempted to modify the object, which is not supported for this operation';
       throw internalError(`admission webhook ${JSON.stringify(webhook.name)} ${why}`);
     }
-    mutated = applyPatchTo(attributes, row, objects.object, operations);
+    mutated = await applyPatchTo(attributes, row, objects.object, operations);
     if (ctx.audit?.covers('Request'))
       ctx.annotate?.(`${PATCH}${key}`, stringifyJson({ ...note, patch: operations, patchType: 'JSONPatch' }));
     return mutated;

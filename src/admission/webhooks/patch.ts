@@ -1,4 +1,3 @@
-import { convertTo } from '../../api/conversion.ts';
 import { applyDefaults } from '../../api/defaults.ts';
 import { deepEqual, type JsonObject, type JsonValue, type KubeObject } from '../../api/object.ts';
 import { jsonPatch } from '../../apply/json-patch.ts';
@@ -10,7 +9,7 @@ import { expectedOf } from '../../registry/endpoint.ts';
 import type { Resource } from '../../registry/resource.ts';
 import { internalError, StatusError } from '../../status/status.ts';
 import type { Attributes } from '../chain.ts';
-import { CallFailure } from './call.ts';
+import { CallFailure, inVersion } from './call.ts';
 import type { Answer } from './review.ts';
 import type { Webhook } from './webhook.ts';
 
@@ -39,15 +38,15 @@ export function operationsOf(webhook: Webhook, { patch, patchType, result }: Ans
  * Applies a patch to the object of a request, which was given to the webhook in the version of `row`. Changes the object
  * in place and tells whether it is another now. Throws 500 for a patch that does not apply, or leaves no such object.
  */
-export function applyPatchTo(
+export async function applyPatchTo(
   attributes: Attributes,
   row: Resource,
   given: KubeObject,
   operations: readonly JsonValue[],
-): boolean {
+): Promise<boolean> {
   const patched = decode(attributes, row, apply(given, operations));
   const changed = !deepEqual(given as JsonValue, patched as JsonValue);
-  replace(attributes.object!, convertTo(patched, expectedVersion(attributes)));
+  replace(attributes.object!, await inVersion(attributes, patched, expectedVersion(attributes)));
   return changed;
 }
 

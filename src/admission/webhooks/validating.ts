@@ -11,7 +11,7 @@ async function askOne(invocation: Invocation, attributes: Attributes, index: num
   const { webhook, row } = invocation;
   try {
     await observed(invocation, attributes, 'validating', async () => {
-      const answer = await ask(invocation, attributes, versioned(attributes, row), false);
+      const answer = await ask(invocation, attributes, await versioned(attributes, row), false);
       if (!answer.allowed) throw denial(webhook, answer);
     });
   } catch (error) {

@@ -2,18 +2,10 @@ import { int, objects, text, texts } from '../../api/fields.ts';
 import { isObject, type JsonObject, type KubeObject } from '../../api/object.ts';
 import { ExpressionCompiler } from '../../cel/expressions.ts';
 import { type MatchCondition, readConditions } from '../../cel/match-conditions.ts';
+import { type ClientConfig, readClientConfig } from '../../outbound/client-config.ts';
 import type { Match } from '../matching/match.ts';
 import { readRules } from '../matching/rules.ts';
 import { labelTest } from '../matching/selectors.ts';
-
-/** Where a webhook is, before a Service is looked up. */
-export interface ClientConfig {
-  /** Empty: the Service's. */
-  url: string;
-  service?: { namespace: string; name: string; path: string; port: number };
-  /** PEM; empty: the public authorities. */
-  caBundle: string;
-}
 
 /** One webhook of a configuration, read. */
 export interface Webhook {
@@ -33,31 +25,6 @@ export interface Webhook {
 }
 
 const DEFAULT_TIMEOUT = 10;
-
-/** Reads a `clientConfig` of a webhook, or of the conversion of a custom resource. */
-export function readClientConfig(config: JsonObject): ClientConfig {
-  const { service } = config;
-  return {
-    url: text(config.url),
-    caBundle: fromBase64(text(config.caBundle)),
-    ...(isObject(service) && {
-      service: {
-        namespace: text(service.namespace),
-        name: text(service.name),
-        path: text(service.path),
-        port: int(service.port) || 443,
-      },
-    }),
-  };
-}
-
-function fromBase64(value: string): string {
-  try {
-    return atob(value);
-  } catch {
-    return '';
-  }
-}
 
 function readWebhook(configuration: string, webhook: JsonObject, uid: string): Webhook {
   const compiler = new ExpressionCompiler({ params: false, composed: false });
