@@ -4,7 +4,8 @@ import { enabledPlugins } from './admission/plugins.ts';
 import type { Auditor, AuditRecord } from './audit/index.ts';
 import { constraintOf, impersonate } from './authn/impersonation.ts';
 import { authenticate } from './authn/index.ts';
-import { authorizeRequest, isSuperuser } from './authz/index.ts';
+import { authorizerChain } from './authz/chain.ts';
+import { AuthorizerError, authorizeRequest, isSuperuser } from './authz/index.ts';
 import type { Config } from './config.ts';
 import type { Metrics } from './discovery/metrics.ts';
 import { isLasting, isLongRunning, tooManyFlows } from './flowcontrol/answer.ts';
@@ -19,7 +20,7 @@ import { requestInfo, UnreadablePathError } from './request/info.ts';
 import { serveNonResource } from './request/non-resource.ts';
 import { tenantOf } from './request/tenant.ts';
 import { warningHeaders } from './request/warnings.ts';
-import { answerError, unreadableRequest } from './status/answer.ts';
+import { answerError, plainInternalError } from './status/answer.ts';
 
 /** What the pipeline is made of; functions and values, so that tests give their own. */
 export interface AppDeps {
@@ -34,6 +35,8 @@ export interface AppDeps {
   now: () => Date;
   /** Reaches peers outside of the cluster; absent where there is no way out. */
   outbound?: Outbound;
+  /** Waits so many milliseconds; absent: by the clock. */
+  sleep?: (milliseconds: number) => Promise<void>;
   /** Identity of calls that the process makes to itself. */
   loopback?: UserInfo;
 }
@@ -54,6 +57,8 @@ interface Variables {
 }
 export type Env = { Variables: Variables };
 type Stage = (deps: AppDeps) => MiddlewareHandler<Env>;
+
+const pause = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
 
 const auditId: Stage = () => async (c, next) => {
   c.set('url', new URL(c.req.raw.url));
@@ -93,10 +98,10 @@ const observation: Stage = (deps) => async (c, next) => {
 };
 
 const authentication: Stage = (deps) => async (c, next) => {
-  const { config, now, loopback, outbound = unreachable } = deps;
+  const { config, now, loopback, outbound = unreachable, sleep = pause } = deps;
   const own = loopback === undefined ? {} : { loopback };
   const { tenant, keyspace, path } = c.var;
-  const asked = { config, now, tenant, keyspace, outbound, path, ...own };
+  const asked = { config, now, tenant, keyspace, outbound, sleep, path, ...own };
   const known = await authenticate(c.req.raw, asked).catch((error: unknown) => {
     deps.auditor?.refused({ ...c.var, request: c.req.raw }, now());
     throw error;
@@ -107,9 +112,12 @@ const authentication: Stage = (deps) => async (c, next) => {
   await next();
 };
 
-const policy: Stage = () => async (c, next) => {
-  c.set('policy', await RequestPolicy.open(c.get('tenant'), c.get('keyspace')));
-  await next();
+const policy: Stage = ({ config, now, outbound = unreachable, sleep = pause }) => {
+  const chain = authorizerChain(config.authorization, { outbound, sleep }, now);
+  return async (c, next) => {
+    c.set('policy', await RequestPolicy.open(c.get('tenant'), c.get('keyspace'), chain));
+    await next();
+  };
 };
 
 /** Records the request where the audit policy says so: when it came, when a stream began, when it was answered. */
@@ -179,7 +187,7 @@ export const stages = Object.entries({
 function contextOf(c: Context<Env>, deps: AppDeps, plugins: readonly Plugin[]): RequestContext {
   const { url, auditId, warnings, tenant, info, user, policy, audit: record } = c.var;
   const request = c.req.raw;
-  const { now, metrics, config, outbound = unreachable } = deps;
+  const { now, metrics, config, outbound = unreachable, sleep = pause } = deps;
   const longRunning = () => metrics.longRunning(info, request.method);
   const listed = (objects: number) => deps.flowControl.listed(tenant, info, objects);
   const { keyspace } = policy;
@@ -198,6 +206,7 @@ function contextOf(c: Context<Env>, deps: AppDeps, plugins: readonly Plugin[]): 
     now,
     outbound,
     webhookMetrics: metrics.webhooks,
+    sleep,
     longRunning,
     listed,
     ...(record && { audit: record, annotate: (key: string, value: string) => record.annotate(key, value) }),
@@ -208,10 +217,12 @@ function contextOf(c: Context<Env>, deps: AppDeps, plugins: readonly Plugin[]): 
 export function createApp(deps: AppDeps): Hono<Env> {
   const app = new Hono<Env>();
   for (const [, stage] of stages) app.use('*', stage(deps));
-  app.onError((error, c) =>
-    error instanceof UnreadablePathError
-      ? unreadableRequest(c.get('path'), error.message)
-      : answerError(error, c.req.raw, c.get('url').searchParams),
-  );
+  app.onError((error, c) => {
+    if (error instanceof UnreadablePathError)
+      return plainInternalError(c.get('path'), `failed to create RequestInfo: ${error.message}`);
+    const { url } = c.var;
+    if (error instanceof AuthorizerError) return plainInternalError(`${c.get('path')}${url.search}`, error.message);
+    return answerError(error, c.req.raw, url.searchParams);
+  });
   return app;
 }

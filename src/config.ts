@@ -3,6 +3,7 @@ import { settingsSchema } from './admission/configuration.ts';
 import { choiceFault } from './admission/order.ts';
 import { authenticationSchema } from './authn/configuration.ts';
 import { authenticationFaults } from './authn/jwt/configuration.ts';
+import { authorizationFaults, authorizationSchema } from './authz/configuration.ts';
 
 /** A service account signing key: a private JWK and its key id; the first in the list signs, all verify. */
 const signingKey = v.object({ kid: v.string(), privateJwk: v.record(v.string(), v.unknown()) });
@@ -59,16 +60,19 @@ const fields = v.object({
   admission: v.optional(settingsSchema, {}),
   /** Ways in besides certificates, the token file and the cluster's own tokens. */
   authentication: v.optional(authenticationSchema, {}),
+  /** Who decides what users may do, in order. */
+  authorization: v.optional(authorizationSchema, {}),
 });
 
 const schema = v.pipe(
   fields,
   v.rawCheck(({ dataset, addIssue }) => {
     if (!dataset.typed) return;
-    const { authentication, serviceAccountIssuer } = dataset.value;
+    const { authentication, authorization, serviceAccountIssuer } = dataset.value;
     const { jwt, anonymous } = authentication;
     for (const fault of authenticationFaults(jwt, anonymous, serviceAccountIssuer))
       addIssue({ message: `authentication.${fault}` });
+    for (const fault of authorizationFaults(authorization.authorizers)) addIssue({ message: `authorization.${fault}` });
   }),
 );
 

@@ -84,6 +84,11 @@ export class StateMachine {
     return this.#unflushed;
   }
 
+  /** Size of the records that {@link flush} has to write. */
+  get unflushedBytes(): number {
+    return this.#unwritten.bytes;
+  }
+
   /** Log time of the earliest expiry, a lower bound; none when no record expires. */
   get nextExpiry(): number | undefined {
     return this.#nextExpiry;

@@ -5,6 +5,8 @@ import type { Changes, Expiry, Range, Version, WorkRow } from './storage.ts';
 
 /** What was applied since the last flush: all of {@link Changes} but the scalars. */
 export class Unwritten implements Omit<Changes, 'scalars'> {
+  /** Size of the records in it. */
+  bytes = 0;
   readonly versions: Version[] = [];
   readonly live = new Map<string, Version>();
   readonly terms = new Map<string, Map<string, boolean>>();
@@ -17,6 +19,7 @@ export class Unwritten implements Omit<Changes, 'scalars'> {
   add(version: Version, replaced: Version | undefined): void {
     const { key, expires } = version;
     this.versions.push(version);
+    this.bytes += version.record.length;
     this.live.set(key, version);
     if (replaced !== undefined && replaced.expires > 0)
       this.expiries.push({ at: replaced.expires, key, present: false });

@@ -25,11 +25,11 @@ export async function requireAny(
   refusal: (reason: string) => StatusError,
 ): Promise<void> {
   if (ctx.policy === undefined || isSuperuser(ctx.user)) return;
-  const keyspace = ctx.policy.bare;
-  await ctx.policy.decide(async (bundle) => {
+  const { policy } = ctx;
+  await policy.decide(async (bundle) => {
     let reason = '';
     for (const one of wanted) {
-      const verdict = await authorize(question(ctx, one), { bundle, keyspace });
+      const verdict = await authorize(question(ctx, one), policy.data(bundle));
       if (verdict.decision === 'allow') return;
       reason = verdict.reason;
     }

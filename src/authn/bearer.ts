@@ -1,11 +1,13 @@
 import { unauthorized } from '../status/status.ts';
 import { withAuthenticated } from './anonymous.ts';
+import { apiAudiences } from './audiences.ts';
 import { bootstrapToken } from './bootstrap-token.ts';
 import type { Authenticator, TokenDeps } from './index.ts';
 import { jwtToken } from './jwt/index.ts';
 import { serviceAccountToken } from './service-account-token.ts';
 import { staticToken } from './static-token.ts';
 import { type TokenAuthenticator, TokenFault, type TokenIdentity } from './token.ts';
+import { webhookToken } from './token-webhook.ts';
 
 const EXTRA_SPACE = 'the provided Authorization header contains extra space before the bearer token, and is ignored';
 
@@ -15,10 +17,8 @@ export const tokenAuthenticators: readonly TokenAuthenticator[] = [
   serviceAccountToken,
   bootstrapToken,
   jwtToken,
+  webhookToken,
 ];
-
-/** The audiences that this server itself is. */
-export const apiAudiences = (deps: Pick<TokenDeps, 'config'>): string[] => [deps.config.serviceAccountIssuer];
 
 /**
  * Who a token is, for one of `audiences`. Undefined when no authenticator knows it; throws an Error whose message

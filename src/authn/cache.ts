@@ -22,12 +22,13 @@ export class ExpiringCache<V> {
     return undefined;
   }
 
-  set(key: string, value: V, now: number): void {
+  /** `milliseconds`: how long this entry is good, where it is not as long as the others. */
+  set(key: string, value: V, now: number, milliseconds = this.#milliseconds): void {
     if (!this.#entries.has(key) && this.#entries.size >= this.#limit) {
       const oldest = this.#entries.keys().next().value;
       if (oldest !== undefined) this.#entries.delete(oldest);
     }
-    this.#entries.set(key, { value, expires: now + this.#milliseconds });
+    this.#entries.set(key, { value, expires: now + milliseconds });
   }
 }
 

@@ -172,7 +172,7 @@ class Attempt {
   }
 
   async #allowed(attributes: Attributes) {
-    return authorize(attributes, { bundle: this.#bundle, keyspace: this.#policy.bare });
+    return authorize(attributes, this.#policy.data(this.#bundle));
   }
 
   async #require(attributes: Attributes): Promise<void> {

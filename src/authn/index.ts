@@ -17,6 +17,8 @@ export interface TokenDeps {
   now: () => Date;
   /** Reaches providers of tokens and webhooks. */
   outbound: Outbound;
+  /** Waits so many milliseconds. */
+  sleep: (milliseconds: number) => Promise<void>;
 }
 
 /** What authenticators may look at besides the request. */

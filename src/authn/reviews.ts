@@ -3,7 +3,8 @@ import type { Config } from '../config.ts';
 import { unreachable } from '../outbound/index.ts';
 import type { RequestContext, UserInfo } from '../request/context.ts';
 import { badRequest } from '../status/status.ts';
-import { apiAudiences, authenticateToken } from './bearer.ts';
+import { apiAudiences } from './audiences.ts';
+import { authenticateToken } from './bearer.ts';
 import { TokenFault } from './token.ts';
 
 const API_VERSION = 'authentication.k8s.io/v1';
@@ -41,8 +42,8 @@ async function reviewToken(
   audiences: string[],
 ): Promise<JsonObject> {
   try {
-    const { tenant, keyspace, now, outbound = unreachable } = ctx;
-    const deps = { config, tenant, keyspace, now, outbound };
+    const { tenant, keyspace, now, outbound = unreachable, sleep = async () => undefined } = ctx;
+    const deps = { config, tenant, keyspace, now, outbound, sleep };
     const identity = await authenticateToken(token, audiences, deps);
     if (identity === undefined) return invalidToken(undefined);
     const own = identity.audiences ?? apiAudiences(deps).filter((a) => audiences.includes(a));

@@ -1,5 +1,7 @@
+import type { Requirement } from '../keyspace/types.ts';
 import type { RequestInfo, UserInfo } from '../request/context.ts';
-import { forbidden, type StatusError } from '../status/status.ts';
+import { parseLabelSelector } from '../request/selectors.ts';
+import { forbidden, StatusError } from '../status/status.ts';
 
 /** What an authorizer decides about: a RequestInfo with its user, or the spec of an access review. */
 export interface Attributes {
@@ -16,6 +18,8 @@ export interface Attributes {
   name: string;
   /** Requirements of the field selector, for authorizers that look at it (Node). */
   fieldSelector?: readonly FieldRequirement[];
+  /** Requirements of the label selector, for webhooks. */
+  labelSelector?: readonly Requirement[];
 }
 
 export interface FieldRequirement {
@@ -30,12 +34,15 @@ export type Decision = 'allow' | 'deny' | 'noOpinion';
 export interface Verdict {
   decision: Decision;
   reason: string;
+  /** What kept the authorizer from its answer: a request that is not allowed by another fails with it. */
+  error?: string;
 }
 
-/** The attributes of a request. `query` tells the field selector of list, watch and deletecollection. */
+/** The attributes of a request. `query` tells the selectors of list, watch and deletecollection. */
 export function attributesOf(user: UserInfo, info: RequestInfo, query?: URLSearchParams): Attributes {
   const { verb, isResourceRequest, path, group, version, resource, subresource, namespace, name } = info;
   const selector = info.isResourceRequest ? (query?.get('fieldSelector') ?? '') : '';
+  const labels = info.isResourceRequest ? (query?.get('labelSelector') ?? '') : '';
   return {
     user,
     verb,
@@ -48,7 +55,18 @@ export function attributesOf(user: UserInfo, info: RequestInfo, query?: URLSearc
     namespace,
     name,
     ...(selector === '' ? {} : { fieldSelector: fieldRequirements(selector) }),
+    ...(labels === '' ? {} : { labelSelector: labelRequirements(labels) }),
   };
+}
+
+/** Reads a label selector leniently: a malformed one is answered later, when the list is decoded. */
+export function labelRequirements(selector: string): Requirement[] {
+  try {
+    return parseLabelSelector(selector);
+  } catch (error) {
+    if (error instanceof StatusError) return [];
+    throw error;
+  }
 }
 
 /** Reads `a=b,c!=d` leniently: what is malformed is answered later, when the list is decoded. */

@@ -144,6 +144,7 @@ interface Check {
 
 async function may(check: Check, bundle: PolicyBundle, verb: string, resource: string, name: string): Promise<boolean> {
   const { ctx } = check;
+  if (ctx.policy === undefined) return false;
   const attributes = {
     user: ctx.user,
     verb,
@@ -156,7 +157,7 @@ async function may(check: Check, bundle: PolicyBundle, verb: string, resource: s
     namespace: ctx.info.namespace,
     name,
   };
-  return (await authorize(attributes, { bundle, keyspace: ctx.keyspace })).decision === 'allow';
+  return (await authorize(attributes, ctx.policy.data(bundle))).decision === 'allow';
 }
 
 async function checkRole(check: Check, bundle: PolicyBundle): Promise<void> {

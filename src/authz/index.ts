@@ -3,42 +3,44 @@ import type { PolicyBundle } from '../policy/bundle.ts';
 import type { RequestPolicy } from '../policy/guard.ts';
 import type { RequestInfo, UserInfo } from '../request/context.ts';
 import { type Attributes, attributesOf, forbiddenError, type Verdict } from './attributes.ts';
-import { authorizeByNode } from './node.ts';
-import { authorizeByRbac } from './rbac.ts';
+import type { AuthorizerChain } from './chain.ts';
+import { aggregate } from './rbac.ts';
 
 /** What authorizers may look at besides the attributes. */
 export interface AuthorizationData {
   bundle: PolicyBundle;
   keyspace: Keyspace;
+  chain: AuthorizerChain;
 }
-
-export type Authorizer = (attributes: Attributes, data: AuthorizationData) => Verdict | Promise<Verdict>;
 
 const SUPERUSERS = 'system:masters';
 
 /** Whether every authorization of this user is allowed without a look at the policy. */
 export const isSuperuser = (user: UserInfo): boolean => user.groups.includes(SUPERUSERS);
 
-const superusers: Authorizer = ({ user }) => ({ decision: isSuperuser(user) ? 'allow' : 'noOpinion', reason: '' });
-const rbac: Authorizer = (attributes, { bundle }) => authorizeByRbac(bundle.rbac, attributes);
-const node: Authorizer = (attributes, { keyspace }) => authorizeByNode(attributes, keyspace);
+/** The authorizers did not come to an answer: the request fails with 500. */
+export class AuthorizerError extends Error {}
 
-/** In the order that they are asked: the first that allows or denies decides. */
-export const authorizers: readonly Authorizer[] = [superusers, node, rbac];
-
-/** Asks the authorizers; without an opinion of any, the reasons are joined and the answer is no opinion. */
+/**
+ * Asks the authorizers: the first that allows or denies decides, and nobody is asked about superusers. Without an opinion
+ * of any, the reasons and errors are joined.
+ */
 export async function authorize(attributes: Attributes, data: AuthorizationData): Promise<Verdict> {
+  if (isSuperuser(attributes.user)) return { decision: 'allow', reason: '' };
   const reasons: string[] = [];
-  for (const authorizer of authorizers) {
+  const errors: string[] = [];
+  for (const authorizer of data.chain.authorizers) {
     const verdict = await authorizer(attributes, data);
     if (verdict.decision !== 'noOpinion') return verdict;
     if (verdict.reason !== '') reasons.push(verdict.reason);
+    if (verdict.error !== undefined) errors.push(verdict.error);
   }
-  return { decision: 'noOpinion', reason: reasons.join('\n') };
+  const verdict: Verdict = { decision: 'noOpinion', reason: reasons.join('\n') };
+  return errors.length === 0 ? verdict : { ...verdict, error: aggregate(errors) };
 }
 
 /**
- * Throws the 403 where the attributes are not allowed under the request's policy. `told` hears each verdict, also those
+ * Throws the 403 where the attributes are not allowed under the request's policy, AuthorizerError where nobody could tell. `told` hears each verdict, also those
  * of decisions that are made again.
  */
 export async function requireAllowed(
@@ -51,9 +53,11 @@ export async function requireAllowed(
     return;
   }
   await policy.decide(async (bundle) => {
-    const verdict = await authorize(attributes, { bundle, keyspace: policy.bare });
+    const verdict = await authorize(attributes, policy.data(bundle));
     told(verdict);
-    if (verdict.decision !== 'allow') throw forbiddenError(attributes, verdict.reason);
+    if (verdict.decision === 'allow') return;
+    if (verdict.error !== undefined) throw new AuthorizerError(verdict.error);
+    throw forbiddenError(attributes, verdict.reason);
   });
 }
 

@@ -3,14 +3,15 @@ import { isObject, type JsonObject, type JsonValue, type KubeObject } from '../a
 import { selfSubjectReview, tokenReview } from '../authn/reviews.ts';
 import { withSender } from '../authn/sender.ts';
 import type { Config } from '../config.ts';
-import type { PolicyBundle } from '../policy/bundle.ts';
+import type { Requirement } from '../keyspace/types.ts';
+import type { RequestPolicy } from '../policy/guard.ts';
 import type { RequestContext, UserInfo } from '../request/context.ts';
 import { parseLabelSelector } from '../request/selectors.ts';
 import { badRequest, causes, invalid, type StatusCause } from '../status/status.ts';
 import { type Attributes, type FieldRequirement, fieldRequirements } from './attributes.ts';
 import { authorize } from './index.ts';
-import { aggregate, grantsFor, missingRole } from './rbac.ts';
 import { selectorFaults } from './review-selectors.ts';
+import { rulesOf } from './rules.ts';
 
 const GROUP = 'authorization.k8s.io';
 
@@ -107,21 +108,25 @@ function readFieldSelector(selector: JsonObject): Selectors {
   return { fields, notes: fields.length === wanted.length ? [] : [note('fieldSelector', fields.length)] };
 }
 
-const labelOperators = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
+const labelOperators = { In: 'in', NotIn: 'notIn', Exists: 'exists', DoesNotExist: 'notExists' } as const;
 
-function labelNotes(selector: JsonObject): string[] {
+function readLabelSelector(selector: JsonObject): { labels: Requirement[]; notes: string[] } {
   const raw = text(selector.rawSelector);
   if (raw !== '') {
     try {
-      parseLabelSelector(raw);
-      return [];
+      return { labels: parseLabelSelector(raw), notes: [] };
     } catch {
-      return [note('labelSelector', 0)];
+      return { labels: [], notes: [note('labelSelector', 0)] };
     }
   }
   const wanted = objects(selector.requirements);
-  const good = wanted.filter((r) => labelOperators.includes(text(r.operator)));
-  return good.length === wanted.length ? [] : [note('labelSelector', good.length)];
+  const labels = wanted.flatMap(({ key, operator, values }): Requirement[] => {
+    const name = text(operator);
+    if (!Object.hasOwn(labelOperators, name)) return [];
+    const op = labelOperators[name as keyof typeof labelOperators];
+    return [op === 'in' || op === 'notIn' ? { op, key: text(key), values: texts(values) } : { op, key: text(key) }];
+  });
+  return { labels, notes: labels.length === wanted.length ? [] : [note('labelSelector', labels.length)] };
 }
 
 function reviewAttributes(spec: JsonObject, user: UserInfo): { attributes: Attributes; notes: string[] } {
@@ -134,6 +139,7 @@ function reviewAttributes(spec: JsonObject, user: UserInfo): { attributes: Attri
   }
   const fieldSelector = object(resource.fieldSelector);
   const labelSelector = object(resource.labelSelector);
+  const labelled = labelSelector === undefined ? { labels: [], notes: [] } : readLabelSelector(labelSelector);
   const selectors = fieldSelector === undefined ? { fields: [], notes: [] } : readFieldSelector(fieldSelector);
   return {
     attributes: {
@@ -148,15 +154,16 @@ function reviewAttributes(spec: JsonObject, user: UserInfo): { attributes: Attri
       namespace: text(resource.namespace),
       name: text(resource.name),
       ...(selectors.fields.length === 0 ? {} : { fieldSelector: selectors.fields }),
+      ...(labelled.labels.length === 0 ? {} : { labelSelector: labelled.labels }),
     },
-    notes: [...selectors.notes, ...(labelSelector === undefined ? [] : labelNotes(labelSelector))],
+    notes: [...selectors.notes, ...labelled.notes],
   };
 }
 
-async function currentBundle(ctx: RequestContext): Promise<PolicyBundle> {
+async function currentPolicy(ctx: RequestContext): Promise<RequestPolicy> {
   if (ctx.policy === undefined) throw new TypeError('a request without a policy has no access reviews');
   await ctx.policy.confirm();
-  return ctx.policy.bundle;
+  return ctx.policy;
 }
 
 async function accessReview(ctx: RequestContext, body: KubeObject, review: AccessReview): Promise<KubeObject> {
@@ -169,8 +176,9 @@ async function accessReview(ctx: RequestContext, body: KubeObject, review: Acces
   const faults = [...specFaults(spec, review), ...metadataFaults(body, spec, review, namespace)];
   if (faults.length > 0) throw invalid({ group: GROUP, name: '' }, '', faults);
   const { attributes, notes } = reviewAttributes(spec, review.named ? subjectOf(spec) : ctx.user);
-  const bundle = await currentBundle(ctx);
-  const { decision, reason } = await authorize(attributes, { bundle, keyspace: ctx.keyspace });
+  const policy = await currentPolicy(ctx);
+  const { decision, reason, error } = await authorize(attributes, policy.data());
+  const troubles = error === undefined ? notes : [error, ...notes];
   return {
     ...body,
     metadata: review.local ? { ...body.metadata, namespace } : body.metadata,
@@ -178,7 +186,7 @@ async function accessReview(ctx: RequestContext, body: KubeObject, review: Acces
       allowed: decision === 'allow',
       ...(decision === 'deny' ? { denied: true } : {}),
       ...(reason === '' ? {} : { reason }),
-      ...(notes.length === 0 ? {} : { evaluationError: notes.join('; ') }),
+      ...(troubles.length === 0 ? {} : { evaluationError: troubles.join('; ') }),
     },
   };
 }
@@ -187,29 +195,13 @@ async function accessReview(ctx: RequestContext, body: KubeObject, review: Acces
 async function rulesReview(ctx: RequestContext, body: KubeObject): Promise<KubeObject> {
   const namespace = text(object(body.spec)?.namespace);
   if (namespace === '') throw badRequest('no namespace on request');
-  const bundle = await currentBundle(ctx);
-  const resourceRules: JsonObject[] = [];
-  const nonResourceRules: JsonObject[] = [];
-  const faults: string[] = [];
-  for (const grant of grantsFor(bundle.rbac, ctx.user, namespace)) {
-    if (grant.rules === undefined) faults.push(missingRole(grant.binding));
-    for (const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } of grant.rules ?? []) {
-      const names = resourceNames.length === 0 ? {} : { resourceNames };
-      if (resources.length > 0) resourceRules.push({ verbs, apiGroups, resources, ...names });
-      if (nonResourceURLs.length > 0) nonResourceRules.push({ verbs, nonResourceURLs });
-    }
-  }
+  const policy = await currentPolicy(ctx);
   return {
     kind: 'SelfSubjectRulesReview',
     apiVersion: `${GROUP}/v1`,
     metadata: {},
     spec: {},
-    status: {
-      resourceRules,
-      nonResourceRules,
-      incomplete: false,
-      ...(faults.length === 0 ? {} : { evaluationError: aggregate(faults) }),
-    },
+    status: rulesOf(ctx.user, namespace, policy.data()),
   };
 }
 

@@ -8,8 +8,10 @@ import {
   jwtAndAnonymous,
   SIGNING_ALGORITHMS,
 } from '../authn/jwt/configuration.ts';
+import { durationMilliseconds } from '../authz/configuration.ts';
 import { readGiven } from './files.ts';
 import { type Flag, names, UsageError } from './usage.ts';
+import { connectionOf } from './webhook-kubeconfig.ts';
 
 /** What the flags of authentication were given, by the flags' names; those that were not are absent. */
 export type AuthenticationFlags = Partial<Record<AuthenticationFlag, string[]>>;
@@ -31,6 +33,9 @@ const texts = {
   'oidc-groups-prefix': ['TEXT', 'before each group'],
   'oidc-signing-algs': ['ALG,…', 'algorithms of the issuer (RS256)'],
   'oidc-required-claim': ['KEY=VALUE', 'what tokens must claim; may be repeated'],
+  'authentication-token-webhook-config-file': ['FILE', 'kubeconfig of the webhook that is asked by TokenReview'],
+  'authentication-token-webhook-version': ['v1|v1beta1', 'version of the TokenReview (v1beta1)'],
+  'authentication-token-webhook-cache-ttl': ['DURATION', 'how long its answers are remembered (2m0s)'],
   'requestheader-client-ca-file': ['FILE', "PEM certificates of the front proxy's authority"],
   'requestheader-allowed-names': ['NAME,…', 'common names of the front proxy (any)'],
   'requestheader-username-headers': ['NAME,…', 'headers in which the front proxy names the user'],
@@ -138,6 +143,18 @@ function requestHeader(flags: AuthenticationFlags): Pick<Given, 'requestHeader'>
   };
 }
 
+function tokenWebhook(flags: AuthenticationFlags): Pick<Given, 'tokenWebhook'> {
+  const path = last(flags, 'authentication-token-webhook-config-file');
+  if (path === undefined) return {};
+  const version = last(flags, 'authentication-token-webhook-version') ?? 'v1beta1';
+  if (version !== 'v1' && version !== 'v1beta1')
+    throw new UsageError('--authentication-token-webhook-version must be v1 or v1beta1.');
+  const cacheMilliseconds = durationMilliseconds(last(flags, 'authentication-token-webhook-cache-ttl') ?? '2m0s');
+  if (cacheMilliseconds === undefined)
+    throw new UsageError('--authentication-token-webhook-cache-ttl must be a duration such as 2m0s.');
+  return { tokenWebhook: { version, cacheMilliseconds, connection: connectionOf('webhook configuration', path) } };
+}
+
 /**
  * What the Worker is told of authentication. `ownIssuer`: of the cluster's service accounts. Throws UsageError with the
  * path and the reason for a file or flag that is wrong.
@@ -159,5 +176,5 @@ export function authenticationOf(flags: AuthenticationFlags, ownIssuer: string):
     const what = issuer.jwt === undefined ? `The authentication configuration ${path} is` : 'The flags --oidc-… are';
     throw new UsageError(`${what} wrong: ${fault}`);
   }
-  return { ...issuers, anonymous: said, ...requestHeader(flags) };
+  return { ...issuers, anonymous: said, ...requestHeader(flags), ...tokenWebhook(flags) };
 }

@@ -82,7 +82,7 @@ async function keep(
 }
 
 function lives({ cert }: KeyPair): boolean {
-  return new X509Certificate(cert).validToDate.getTime() - Date.now() > RENEW_BEFORE_MS;
+  return Date.parse(new X509Certificate(cert).validTo) - Date.now() > RENEW_BEFORE_MS;
 }
 
 function covers({ cert }: KeyPair, names: string[]): boolean {

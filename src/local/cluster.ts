@@ -18,6 +18,7 @@ import { parseAuditPolicy } from '../audit/policy.ts';
 import { SERVICE_ACCOUNT_ISSUER } from '../config.ts';
 import { openAuditLog } from './audit-log.ts';
 import { authenticationOf } from './authentication-flags.ts';
+import { authorizationOf } from './authorization-flags.ts';
 import { type ClusterKeys, clusterKeys, serverNames } from './certificates.ts';
 import { openDataFolder, writePrivately } from './data-folder.ts';
 import { openEgress } from './egress.ts';
@@ -155,6 +156,7 @@ export function workerConfig(options: Options, tenant: object, replicas: number[
     staticTokens: options.staticTokenFile ? readTokens(options.staticTokenFile) : '',
     serviceAccountKeys: keys.serviceAccount,
     authentication: authenticationOf(options.authentication, SERVICE_ACCOUNT_ISSUER),
+    authorization: authorizationOf(options.authorization),
     serviceClusterIPRange: options.serviceClusterIPRange,
     advertiseAddress: options.advertiseAddress,
     securePort: options.port,

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { choiceFault, type PluginChoice } from '../admission/order.ts';
 import { type AuthenticationFlags, authenticationFlags } from './authentication-flags.ts';
+import { type AuthorizationFlags, authorizationFlags } from './authorization-flags.ts';
 import { type Flag, names, UsageError } from './usage.ts';
 
 export { UsageError } from './usage.ts';
@@ -16,6 +17,7 @@ export interface Options {
   admissionPlugins: PluginChoice;
   staticTokenFile: string | undefined;
   authentication: AuthenticationFlags;
+  authorization: AuthorizationFlags;
   advertiseAddress: string;
   serviceClusterIPRange: string;
   auditPolicyFile: string | undefined;
@@ -185,6 +187,7 @@ const flags: Flag<Options>[] = [
     },
   },
   ...authenticationFlags,
+  ...authorizationFlags,
 ];
 
 /** Reads `--name value` and `--name=value`. Throws UsageError naming the first flag that is wrong. */
@@ -199,6 +202,7 @@ export function parseOptions(args: string[]): Options {
     admissionPlugins: { enable: [], disable: [] },
     staticTokenFile: undefined,
     authentication: {},
+    authorization: {},
     advertiseAddress: '127.0.0.1',
     serviceClusterIPRange: '10.0.0.0/24',
     auditPolicyFile: undefined,

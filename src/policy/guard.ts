@@ -1,3 +1,5 @@
+import { type AuthorizerChain, usualChain } from '../authz/chain.ts';
+import type { AuthorizationData } from '../authz/index.ts';
 import type { Batch, Keyspace, ProposeResult, Revision } from '../keyspace/types.ts';
 import { builtins, type Resource } from '../registry/resource.ts';
 import type { TenantUid } from '../request/context.ts';
@@ -50,10 +52,12 @@ export class RequestPolicy {
   readonly keyspace: Keyspace;
   /** The keyspace itself, for reads that decisions are made from. */
   readonly bare: Keyspace;
+  readonly #chain: AuthorizerChain;
   #bundle: PolicyBundle;
   readonly #checks = new Map<unknown, (bundle: PolicyBundle) => unknown>();
 
-  private constructor(tenant: TenantUid, keyspace: Keyspace, bundle: PolicyBundle) {
+  private constructor(tenant: TenantUid, keyspace: Keyspace, chain: AuthorizerChain, bundle: PolicyBundle) {
+    this.#chain = chain;
     this.tenant = tenant;
     this.bare = keyspace;
     this.#bundle = bundle;
@@ -71,8 +75,13 @@ export class RequestPolicy {
   }
 
   /** Takes the cached bundle; loads it on the tenant's first request in this isolate. */
-  static async open(tenant: TenantUid, keyspace: Keyspace): Promise<RequestPolicy> {
-    return new RequestPolicy(tenant, keyspace, await policyFor(tenant, keyspace));
+  static async open(tenant: TenantUid, keyspace: Keyspace, chain = usualChain): Promise<RequestPolicy> {
+    return new RequestPolicy(tenant, keyspace, chain, await policyFor(tenant, keyspace));
+  }
+
+  /** What the authorizers decide from, under `bundle`. */
+  data(bundle = this.#bundle): AuthorizationData {
+    return { bundle, keyspace: this.bare, chain: this.#chain };
   }
 
   /** The bundle in force for this request; replaced when the policy moves. */

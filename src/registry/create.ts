@@ -9,11 +9,10 @@ import type { Condition, StoredRecord } from '../keyspace/types.ts';
 import { byPolicy } from '../policy/guard.ts';
 import { alreadyExists, forbidden, invalid, plainError, StatusError } from '../status/status.ts';
 import { assessCharge, proposeCharged } from './charged.ts';
-import { writeWarnings } from './custom.ts';
+
 import { keyOf } from './keys.ts';
 import { generatedName } from './names.ts';
 import { dedupOwnerReferences } from './owner-references.ts';
-import { podWarnings } from './pod-warnings.ts';
 import { toObject } from './present.ts';
 import {
   type Allocate,
@@ -31,6 +30,7 @@ import {
   type Written,
 } from './scope.ts';
 import { prepareForCreate } from './strategy.ts';
+import { warningsAbout } from './warnings/index.ts';
 
 /** Names that are tried before the client is told that none was free. */
 const NAME_ATTEMPTS = 8;
@@ -113,7 +113,7 @@ export async function prepareNew(scope: Scope, object: KubeObject): Promise<void
     pluginsOf(ctx),
     attributesOf({ ...scope, name: object.metadata.name ?? '' }, 'CREATE', object, undefined),
   );
-  ctx.warnings.push(...writeWarnings(resource, object), ...podWarnings(resource, object));
+  ctx.warnings.push(...warningsAbout(resource, '', object));
 }
 
 async function createOnce(scope: Scope, object: KubeObject, steps: CreateSteps): Promise<Written> {

@@ -48,8 +48,9 @@ export function checkName(scope: Scope, object: KubeObject): void {
 export function createAuthorizer({ ctx }: Scope): () => Promise<void> {
   return async () => {
     const attributes = authorizationOf(ctx.user, { ...ctx.info, verb: 'create' });
-    await ctx.policy?.decide(async (bundle) => {
-      const verdict = await authorize(attributes, { bundle, keyspace: ctx.keyspace });
+    const { policy } = ctx;
+    await policy?.decide(async (bundle) => {
+      const verdict = await authorize(attributes, policy.data(bundle));
       if (verdict.decision !== 'allow') throw forbiddenError(attributes, verdict.reason);
     });
   };

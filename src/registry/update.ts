@@ -10,11 +10,10 @@ import { causes, conflict, invalid, notFound, plainError, StatusError } from '..
 import { releasesOf } from './allocation.ts';
 import { assessCharge, proposeCharged } from './charged.ts';
 import { AllocationLost, commitNew, prepareNew } from './create.ts';
-import { writeWarnings } from './custom.ts';
+
 import { keyOf } from './keys.ts';
 import { workOfDelete } from './meta.ts';
 import { dedupOwnerReferences } from './owner-references.ts';
-import { podWarnings } from './pod-warnings.ts';
 import { toObject } from './present.ts';
 import type { Resource } from './resource.ts';
 import {
@@ -33,6 +32,7 @@ import {
   type Written,
 } from './scope.ts';
 import { prepareForUpdate, strategyOf } from './strategy.ts';
+import { warningsAbout } from './warnings/index.ts';
 
 /** Milliseconds for which a write that names no version goes on trying against concurrent ones, as upstream's requests. */
 const RETRY_MS = 34_000;
@@ -245,10 +245,7 @@ async function prepareChange(scope: Scope, update: Update, object: KubeObject, o
   const faults = validateUpdate(resource, subresource, object, old, ctx.warnings);
   if (faults.length > 0) throw invalid(kindSubject(scope, object), object.metadata.name ?? '', faults);
   const next = keepTimesOfNoop(old, object);
-  ctx.warnings.push(
-    ...writeWarnings(resource, next, old),
-    ...(subresource === '' ? podWarnings(resource, next, old) : []),
-  );
+  ctx.warnings.push(...warningsAbout(resource, subresource, next, old));
   if (!update.internal) await validate(pluginsOf(ctx), attributesOf(scope, 'UPDATE', next, old));
   return next;
 }

@@ -63,6 +63,8 @@ export interface RequestContext {
   readonly outbound?: Outbound;
   /** Counts calls of admission webhooks; absent only in unit tests of the store. */
   readonly webhookMetrics?: WebhookMetrics;
+  /** Waits so many milliseconds; absent only in unit tests. */
+  readonly sleep?: (milliseconds: number) => Promise<void>;
   /** Counts a long-running request (watch, log, exec) in the metrics until the returned function is called. */
   /** The request's audit record, where it is recorded. */
   readonly audit?: AuditRecord;

@@ -55,9 +55,9 @@ export function pageNotFound(): Response {
 
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
-/** A request whose path says nothing that can be served or authorized: plain text 500. */
-export function unreadableRequest(path: string, why: string): Response {
-  const text = `Internal Server Error: ${JSON.stringify(path)}: failed to create RequestInfo: ${why}`;
+/** A request that could not be told or authorized: plain text 500, as upstream's filters answer. */
+export function plainInternalError(uri: string, why: string): Response {
+  const text = `Internal Server Error: ${JSON.stringify(uri)}: ${why}`;
   const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' };
   return new Response(`${text.replace(/[&<>]/g, (c) => entities[c]!)}\n`, { status: 500, headers });
 }

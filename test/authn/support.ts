@@ -49,7 +49,16 @@ export function makeDeps(
   at = now,
   more: Partial<AuthenticationDeps> = {},
 ): AuthenticationDeps {
-  return { config, tenant, keyspace, now: () => at, outbound: unreachable, path: '/api', ...more };
+  return {
+    config,
+    tenant,
+    keyspace,
+    now: () => at,
+    outbound: unreachable,
+    sleep: async () => {},
+    path: '/api',
+    ...more,
+  };
 }
 
 export const infoOf = (more: Partial<RequestInfo>): RequestInfo => ({

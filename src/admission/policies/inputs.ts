@@ -132,6 +132,6 @@ export const deciderOf =
     };
     const { policy } = ctx;
     if (policy === undefined) return { allowed: false, reason: '', error: '' };
-    const verdict = await authorize(attributes, { bundle: policy.bundle, keyspace: policy.bare });
-    return { allowed: verdict.decision === 'allow', reason: verdict.reason, error: '' };
+    const verdict = await authorize(attributes, policy.data());
+    return { allowed: verdict.decision === 'allow', reason: verdict.reason, error: verdict.error ?? '' };
   };
