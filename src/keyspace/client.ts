@@ -17,6 +17,7 @@ import {
 import { InTurn, type Platform } from './in-turn.ts';
 import { ShardMembers } from './members.ts';
 import { type Route, routeTo } from './route.ts';
+import { SharedLists } from './shared-lists.ts';
 import {
   type Batch,
   CompactedError,
@@ -69,7 +70,9 @@ export function keyspaceClient(
   keep: Platform['keep'],
 ): Keyspace {
   const route = routeTo(env, tenant.uid, 'main', tenant.replicas);
-  return new InTurn(new Client(route, WORKER), route.memory.lines, { keep, timeout });
+  const client = new Client(route, WORKER);
+  const platform = { keep, timeout };
+  return new InTurn(client, new SharedLists(client, route.memory.readings, platform), route.memory.lines, platform);
 }
 
 /** The members of a tenant's shard `main`, to be changed. */

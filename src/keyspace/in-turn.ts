@@ -33,13 +33,15 @@ export type Lines = Map<string, Line>;
  */
 export class InTurn implements Keyspace {
   readonly #inner: Keyspace;
+  readonly #lists: Pick<Keyspace, 'list'>;
   readonly #lines: Lines;
   readonly #platform: Platform;
   #held: { key: string; line: Line } | undefined;
   #read: { record: StoredRecord; basis: Basis | undefined } | undefined;
 
-  constructor(inner: Keyspace, lines: Lines, platform: Platform) {
+  constructor(inner: Keyspace, lists: Pick<Keyspace, 'list'>, lines: Lines, platform: Platform) {
     this.#inner = inner;
+    this.#lists = lists;
     this.#lines = lines;
     this.#platform = platform;
   }
@@ -70,7 +72,7 @@ export class InTurn implements Keyspace {
   }
 
   list(request: ListRequest): Promise<ListPage> {
-    return this.#inner.list(request);
+    return this.#lists.list(request);
   }
 
   watch(request: WatchRequest, signal: AbortSignal): Promise<WatchStream> {

@@ -5,6 +5,7 @@ import { found } from './founding.ts';
 import type { Lines } from './in-turn.ts';
 import { joinStep } from './join.ts';
 import { askMembers } from './members.ts';
+import type { ListReadings } from './shared-lists.ts';
 import type { Revision } from './types.ts';
 
 /** What an isolate remembers of a shard. */
@@ -23,6 +24,8 @@ interface ShardMemory {
   learnAt: number;
   /** Changes that wait for each other, by the record's key; only those of requests under way. */
   lines: Lines;
+  /** Lists that are being read; only by requests under way. */
+  readings: ListReadings;
 }
 
 const AVOID_MS = 10_000;
@@ -108,6 +111,6 @@ export function routeTo(env: Bindings, tenant: string, shard: string, members: r
 }
 
 function newMemory(): ShardMemory {
-  const lines: Lines = new Map();
-  return { leader: 0, seen: 0, ahead: 0, avoid: new Map(), members: undefined, learnAt: 0, lines };
+  const [avoid, lines, readings] = [new Map(), new Map(), new Map()];
+  return { leader: 0, seen: 0, ahead: 0, avoid, members: undefined, learnAt: 0, lines, readings };
 }

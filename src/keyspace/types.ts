@@ -134,6 +134,14 @@ export interface ListPage {
   more: boolean;
   /** Records after this page under the prefix (selector not applied); only counted when there is no selector. */
   remaining?: number;
+  /** Answers already made of this page, by form; there where other requests may have got the same page. */
+  answers?: Map<string, EncodedAnswer>;
+}
+
+/** The bytes of an answer, and their gzip once somebody wanted that. */
+export interface EncodedAnswer {
+  body: Uint8Array;
+  gzip?: Uint8Array;
 }
 
 export interface WatchRequest {

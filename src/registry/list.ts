@@ -1,5 +1,11 @@
 import { type ListMetadata, listJson } from '../codec/stored.ts';
-import { CompactedError, type Consistency, type ListPage, type StoredRecord } from '../keyspace/types.ts';
+import {
+  CompactedError,
+  type Consistency,
+  type EncodedAnswer,
+  type ListPage,
+  type StoredRecord,
+} from '../keyspace/types.ts';
 import type { RequestContext } from '../request/context.ts';
 import {
   type ContinueToken,
@@ -9,15 +15,18 @@ import {
   listConsistency,
   parseListOptions,
 } from '../request/list-options.ts';
+import type { Negotiated } from '../request/negotiate.ts';
 import { badRequest, expired } from '../status/status.ts';
 import { collectionPrefix, selectorOf } from './keys.ts';
-import { canSplice, formOf, presenterOf, respond, toObject } from './present.ts';
+import { canSplice, formOf, presenterOf, respond, respondEncoded, toObject } from './present.ts';
 import type { Resource } from './resource.ts';
 
 /** What a list found: the records of the page asked for, and where the next begins. */
 export interface Listed {
   records: StoredRecord[];
   metadata: ListMetadata;
+  /** Answers already made of these records, where they are one whole page of the keyspace's. */
+  answers?: ListPage['answers'];
 }
 
 /**
@@ -58,9 +67,12 @@ export async function readRecords(ctx: RequestContext, resource: Resource, optio
     if (records.length === 0) records.push(...page.records);
     else for (const record of page.records) records.push(record);
     const last = records.at(-1);
-    if (!page.more || last === undefined) return { records, metadata: { resourceVersion: String(page.revision) } };
+    const shared = records.length === page.records.length && page.answers ? { answers: page.answers } : {};
+    if (!page.more || last === undefined)
+      return { records, metadata: { resourceVersion: String(page.revision) }, ...shared };
     if (limit !== 0 && records.length >= limit) {
       return {
+        ...shared,
         records,
         metadata: {
           resourceVersion: String(page.revision),
@@ -88,15 +100,37 @@ export async function serveList(ctx: RequestContext, resource: Resource): Promis
   const form = formOf(ctx, resource, true);
   const presenter = presenterOf(ctx, resource, form);
   const options = parseListOptions(ctx.url.searchParams, resource);
-  const { records, metadata } = await readRecords(ctx, resource, options);
+  const listed = await readRecords(ctx, resource, options);
+  const { records, metadata } = listed;
   ctx.listed?.(records.length + (metadata.remainingItemCount ?? 0));
   const plain = form.mediaType === 'application/json' && form.as === undefined && !form.pretty;
-  const body =
-    plain && records.every((r) => canSplice(resource, r))
+  const spliced = plain && records.every((r) => canSplice(resource, r));
+  const encode = () =>
+    spliced
       ? listJson(records, resource.listKind, resource.groupVersion, metadata, resource.custom !== undefined)
       : presenter.list(
           records.map((r) => toObject(resource, r)),
           metadata,
         );
-  return respond(ctx, body, form.contentType);
+  // How a custom resource is presented depends on its definition, which may change between requests.
+  if (!spliced && resource.custom !== undefined) return respond(ctx, encode(), form.contentType);
+  return respondEncoded(ctx, answerOf(ctx, resource, form, listed, encode), form.contentType);
+}
+
+/** The answer as another request has made it of the same page; else encodes it. */
+function answerOf(
+  ctx: RequestContext,
+  resource: Resource,
+  form: Negotiated,
+  { answers }: Listed,
+  encode: () => Uint8Array,
+): EncodedAnswer {
+  const { as, mediaType, pretty } = form;
+  const includeObject = as && ctx.url.searchParams.get('includeObject');
+  const key = JSON.stringify([resource.groupVersion, resource.listKind, mediaType, pretty, as, includeObject]);
+  const known = answers?.get(key);
+  if (known !== undefined) return known;
+  const encoded = { body: encode() };
+  answers?.set(key, encoded);
+  return encoded;
 }

@@ -7,7 +7,7 @@ import { decodeStored, type ListMetadata } from '../codec/stored.ts';
 import { toPartialObjectMetadata, toPartialObjectMetadataList, toTable } from '../codec/table/index.ts';
 import { checkTransform } from '../codec/table/partial.ts';
 import { stringifyYaml } from '../codec/yaml.ts';
-import type { StoredRecord } from '../keyspace/types.ts';
+import type { EncodedAnswer, StoredRecord } from '../keyspace/types.ts';
 import type { RequestContext } from '../request/context.ts';
 import { endpoints, type Negotiated, negotiate, wantsPretty } from '../request/negotiate.ts';
 import { badRequest } from '../status/status.ts';
@@ -119,6 +119,17 @@ export function presenterOf(ctx: RequestContext, resource: Resource, form: Negot
 
 /** A whole answer in one piece, compressed when it is large and the client can read that. */
 export function respond(ctx: RequestContext, body: Uint8Array, contentType: string, status = 200): Response {
+  return respondEncoded(ctx, { body }, contentType, status);
+}
+
+/** As {@link respond}, with bytes that other requests may answer with as well: they are compressed once. */
+export function respondEncoded(
+  ctx: RequestContext,
+  encoded: EncodedAnswer,
+  contentType: string,
+  status = 200,
+): Response {
+  const { body } = encoded;
   ctx.audit?.answered(body, contentType);
   const headers = new Headers({ 'Content-Type': contentType });
   if (body.byteLength < GZIP_THRESHOLD || !/\bgzip\b/.test(ctx.request.headers.get('accept-encoding') ?? '')) {
@@ -126,7 +137,8 @@ export function respond(ctx: RequestContext, body: Uint8Array, contentType: stri
   }
   headers.set('Content-Encoding', 'gzip');
   headers.set('Vary', 'Accept-Encoding');
-  return new Response(gzipSync(body, { level: 1 }), { status, headers, encodeBody: 'manual' });
+  encoded.gzip ??= gzipSync(body, { level: 1 });
+  return new Response(encoded.gzip, { status, headers, encodeBody: 'manual' });
 }
 
 /** Answers with one object of a resource in the form that the client asked for. */

@@ -27,6 +27,7 @@ function clientOf(replicas: Record<number, Reply>) {
     lines: new Map(),
     members: undefined,
     learnAt: 0,
+    readings: new Map(),
   };
   const route: Route = {
     tenant: 't',

@@ -64,7 +64,7 @@ class Shard {
       },
       propose: (batch) => this.#propose(batch),
     };
-    return new InTurn(inner, this.lines, platform);
+    return new InTurn(inner, inner, this.lines, platform);
   }
 
   /** Changes the record with a version of its own, past all lines. */
