@@ -58,6 +58,18 @@ const fields = v.object({
   ),
   /** Configuration of single admission plugins, by name, in upstream's formats. */
   admission: v.optional(settingsSchema, {}),
+  /** How kubelets are known and called. */
+  kubelet: v.optional(
+    v.object({
+      /** PEM certificates that theirs must chain to; empty: any certificate is taken. */
+      authority: v.optional(v.string(), ''),
+      /** PEM certificate and key to show to them. */
+      identity: v.exactOptional(v.object({ certificate: v.string(), key: v.string() })),
+      /** Kinds of node addresses, the preferred first. */
+      addressTypes: v.exactOptional(v.array(v.string())),
+    }),
+    {},
+  ),
   /** Ways in besides certificates, the token file and the cluster's own tokens. */
   authentication: v.optional(authenticationSchema, {}),
   /** Who decides what users may do, in order. */

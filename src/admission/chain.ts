@@ -11,7 +11,7 @@ export interface Attributes {
   resource: Resource;
   /** Empty for the object itself. */
   subresource: string;
-  operation: 'CREATE' | 'UPDATE' | 'DELETE';
+  operation: 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
   namespace: string;
   /** Empty while a name is still to be generated, and for the deletion of a collection. */
   name: string;

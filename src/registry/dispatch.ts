@@ -4,6 +4,8 @@ import { issueServiceAccountToken } from '../authn/token-request.ts';
 import { isReview, serveReview } from '../authz/reviews.ts';
 import type { Config } from '../config.ts';
 import { unknownPath } from '../discovery/routes.ts';
+import { connectionOf } from '../proxy/connections.ts';
+import { serveLog } from '../proxy/log.ts';
 import { readObject } from '../request/body.ts';
 import type { RequestContext } from '../request/context.ts';
 import { writeOptions } from '../request/options.ts';
@@ -101,6 +103,7 @@ const subresources: ReadonlyMap<string, Route> = new Map<string, Route>([
   ['pods/binding', { create: serveBinding }],
   ['pods/eviction', { create: serveEviction }],
   ['serviceaccounts/token', token],
+  ['pods/log', { get: serveLog }],
 ]);
 
 /** A subresource that is a part of its object: read whole, written in part. */
@@ -176,6 +179,8 @@ export async function serveResource(ctx: RequestContext, config: Config): Promis
   const resource = await resolve(ctx);
   if (resource === undefined) return unknownPath(ctx.info.path);
   ctx.resource = resource;
+  const connect = connectionOf(ctx, resource);
+  if (connect !== undefined) return connect(ctx, resource);
   const prefixed = isWatchPath(ctx) && ctx.info.verb === 'watch';
   const whole = routeOf(ctx, resource);
   const watchable = resource.verbs.has('watch') && (whole.watch !== undefined || ctx.info.parts.length === 2);

@@ -149,6 +149,36 @@ export const internalError = (message: string, causes: StatusCause[] = [{ messag
   make(500, 'InternalError', `Internal error occurred: ${message}`, { causes });
 /** 500 that carries only a message, as upstream gives for errors that it has no reason for. */
 export const plainError = (message: string) => make(500, undefined, message);
+/** What a client is told of the status of a server behind this one (client-go's generic server response). */
+const SERVER_RESPONSES: Readonly<Record<number, [reason: string, message: string]>> = {
+  401: ['Unauthorized', 'the server has asked for the client to provide credentials'],
+  404: ['NotFound', 'the server could not find the requested resource'],
+  405: ['MethodNotAllowed', 'the server does not allow this method on the requested resource'],
+  409: ['Conflict', 'the server reported a conflict'],
+  422: ['Invalid', 'the server rejected our request due to an error in our request'],
+  429: ['TooManyRequests', 'the server has received too many requests and has asked us to try again later'],
+  503: ['ServiceUnavailable', 'the server is currently unable to handle the request'],
+  504: [
+    'Timeout',
+    'the server was unable to return a response in the time allotted, but may still be processing the request',
+  ],
+};
+
+/** A refusal of a server behind this one that is none of this one's own; `body` is what it said. */
+export function serverResponse(code: number, s: Subject, name: string, body: string): StatusError {
+  const other: [string | undefined, string] =
+    code === 403
+      ? ['Forbidden', body]
+      : code >= 500
+        ? [
+            'InternalError',
+            `an error on the server (${JSON.stringify(body)}) has prevented the request from succeeding`,
+          ]
+        : [undefined, `the server responded with the status code ${code} but did not return more information`];
+  const [reason, message] = SERVER_RESPONSES[code] ?? other;
+  return make(code, reason, `${message} ( ${qualified(s)} ${name})`, about(s, name));
+}
+
 export const serviceUnavailable = (message: string) => make(503, 'ServiceUnavailable', message);
 /** 504 whose outcome is unknown; never with Retry-After, which clients take as leave to repeat. */
 export const timeout = (message: string) => make(504, 'Timeout', `Timeout: ${message}`, {});

@@ -3,6 +3,7 @@ import { parseConfig } from '../../src/config.ts';
 import { Metrics } from '../../src/discovery/metrics.ts';
 import { FlowControl } from '../../src/flowcontrol/index.ts';
 import type { Keyspace } from '../../src/keyspace/types.ts';
+import type { Outbound } from '../../src/outbound/index.ts';
 import { forgetPolicy } from '../../src/policy/bundle.ts';
 import type { TenantUid, UserInfo } from '../../src/request/context.ts';
 import { memoryKeyspace } from './memory-keyspace.ts';
@@ -29,8 +30,8 @@ export interface TestApp {
 
 let count = 0;
 
-/** The whole pipeline in memory, as an administrator, with the namespaces that are given. */
-export async function testApp(namespaces: string[] = ['default']): Promise<TestApp> {
+/** The whole pipeline in memory, as an administrator, with the namespaces that are given; `outbound` plays the world. */
+export async function testApp(namespaces: string[] = ['default'], outbound?: Outbound): Promise<TestApp> {
   const uid = `test-${++count}`;
   const config = parseConfig(JSON.stringify({ tenant: { uid, name: 'default', replicas: [1] } }));
   const keyspace = memoryKeyspace();
@@ -42,6 +43,7 @@ export async function testApp(namespaces: string[] = ['default']): Promise<TestA
     flowControl: new FlowControl(600, () => Date.now()),
     now: () => new Date(),
     loopback: ADMIN,
+    ...(outbound && { outbound }),
   });
   const call: TestApp['call'] = async (method, path, body, headers = {}) => {
     const init: RequestInit = { method, headers: { accept: 'application/json', 'user-agent': 'test/1', ...headers } };

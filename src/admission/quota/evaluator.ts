@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/object.ts';
+import type { Attributes } from '../chain.ts';
 import type { ResourceList } from '../resource-lists.ts';
 
 /** One requirement of a quota's scopes. */
@@ -10,7 +11,7 @@ export interface ScopeRequirement {
 
 /** A write that a quota may have to count. */
 export interface Write {
-  operation: 'CREATE' | 'UPDATE' | 'DELETE';
+  operation: Attributes['operation'];
   subresource: string;
   object: KubeObject;
   old: KubeObject | undefined;

@@ -99,3 +99,25 @@ export function canonicalCidrErrors(text: string): string[] {
   const canonical = faults.length === 0 ? canonicalText(parseCidr(text)!) : text;
   return canonical === text ? faults : [`must be in canonical form (${JSON.stringify(canonical)})`];
 }
+
+const ADDRESS_RULE = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
+
+/** An address read as leniently as a range; nothing where the text is none. */
+export const parseLeniently = (text: string): Cidr | undefined => parseCidr(`${text}/${text.includes(':') ? 128 : 32}`);
+
+/** What is wrong with an address of a field that takes every spelling of one. */
+export function addressErrors(text: string): string[] {
+  const address = parseLeniently(text);
+  if (address === undefined) return [ADDRESS_RULE];
+  if (address.padded) return ['must not have leading 0s'];
+  return address.mapped ? ['must not be an IPv4-mapped IPv6 address'] : [];
+}
+
+/** What is wrong with an address that has to have its canonical form (RFC 5952). */
+export function canonicalAddressErrors(text: string): string[] {
+  const faults = addressErrors(text);
+  if (faults.length > 0) return faults;
+  const { family, address } = parseLeniently(text)!;
+  const canonical = addressText(family, address);
+  return canonical === text ? [] : [`must be in canonical form (${JSON.stringify(canonical)})`];
+}

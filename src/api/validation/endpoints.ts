@@ -1,15 +1,12 @@
-import { parseAddress } from '../../registry/services/ranges.ts';
 import { causes, type StatusCause } from '../../status/status.ts';
 import { deepEqual, type JsonObject, type KubeObject } from '../object.ts';
 import { each, has, integer, oneOf, part, parts, text } from './checks.ts';
+import { addressErrors, parseLeniently } from './cidr.ts';
 import type { Validator } from './index.ts';
-import { isIP, isIPv4 } from './ip.ts';
+import { isIP } from './ip.ts';
 import { qualifiedNameErrors } from './labels.ts';
 import { dnsLabelErrors, dnsSubdomainErrors } from './names.ts';
 import { portFaults } from './ports.ts';
-
-/** What is wrong with a text that should be an IP address. */
-export const IP_RULE = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
 
 interface Special {
   /** First bits of IPv4 addresses, and their number. */
@@ -32,9 +29,10 @@ const SPECIAL: readonly Special[] = [
 
 /** Causes where an address is none that an endpoint can have; `at` is its field. */
 export function endpointAddressFaults(address: string, at: string): StatusCause[] {
-  if (!isIP(address)) return [causes.invalid(at, address, 'must be a valid IP address')];
-  const value = parseAddress(address) ?? 0n;
-  const four = isIPv4(address);
+  const read = parseLeniently(address);
+  if (read === undefined) return [causes.invalid(at, address, 'must be a valid IP address')];
+  const four = read.family === 4 || read.mapped;
+  const value = read.mapped ? read.address & 0xffffffffn : read.address;
   const width = four ? 32 : 128;
   return SPECIAL.flatMap(({ v4, v6, why }) => {
     const [bits, length] = four ? v4 : v6;
@@ -44,7 +42,7 @@ export function endpointAddressFaults(address: string, at: string): StatusCause[
 
 function validateAddress(address: JsonObject, at: string): StatusCause[] {
   const [ip, host] = [text(address.ip), text(address.hostname)];
-  const out = isIP(ip) ? [] : [causes.invalid(`${at}.ip`, ip, IP_RULE)];
+  const out = each(`${at}.ip`, ip, addressErrors(ip));
   if (host !== '') out.push(...each(`${at}.hostname`, host, dnsLabelErrors(host)));
   if (has(address, 'nodeName')) {
     const node = text(address.nodeName);
@@ -88,7 +86,7 @@ function validateLoadBalancer(service: KubeObject): StatusCause[] {
   return ingress.flatMap((point, i) => {
     const [ip, host] = [text(point.ip), text(point.hostname)];
     const mode = `${at}[${i}].ipMode`;
-    const out = ip === '' || isIP(ip) ? [] : [causes.invalid(`${at}[${i}].ip`, ip, IP_RULE)];
+    const out = ip === '' ? [] : each(`${at}[${i}].ip`, ip, addressErrors(ip));
     if (!has(point, 'ipMode')) {
       if (ip !== '') out.push(causes.required(mode, 'must be specified when `ip` is set'));
     } else if (ip === '') out.push(causes.forbidden(mode, 'may not be specified when `ip` is not set'));

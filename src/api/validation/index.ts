@@ -10,6 +10,7 @@ import { certificateValidators } from './certificates.ts';
 import { configurationValidators } from './configuration.ts';
 import { coordinationValidators } from './coordination.ts';
 import { customFaults, typeFaults } from './custom.ts';
+import { endpointSliceValidators } from './endpoint-slices.ts';
 import { endpointValidators } from './endpoints.ts';
 import { eventValidators } from './events.ts';
 import { flowControlValidators } from './flowcontrol.ts';
@@ -43,6 +44,7 @@ const validators: ReadonlyMap<string, Validator> = new Map<string, Validator>([
   ...podValidators,
   ...serviceValidators,
   ...endpointValidators,
+  ...endpointSliceValidators,
   ...workloadValidators,
   ...workloadStatusValidators,
   ...batchValidators,

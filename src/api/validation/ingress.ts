@@ -1,6 +1,7 @@
 import { causes, type StatusCause } from '../../status/status.ts';
 import type { JsonObject, KubeObject } from '../object.ts';
 import { each, has, integer, oneOf, part, parts, requiredText, text, texts, unchanged } from './checks.ts';
+import { addressErrors } from './cidr.ts';
 import type { Validator } from './index.ts';
 import { isIP } from './ip.ts';
 import { dnsLabelErrors, dnsSubdomainErrors, pathSegment } from './names.ts';
@@ -14,7 +15,6 @@ const WILDCARD_RULE = `a wildcard DNS-1123 subdomain must start with '*.', follo
 const HTTP_PATH = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
 const httpPathPattern = new RegExp(`^${HTTP_PATH}$`);
 const NO_ADDRESS = 'must be a DNS name, not an IP address';
-const ADDRESS_RULE = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
 const segment = (name: string) => pathSegment(name, false);
 
 function hostErrors(host: string): string[] {
@@ -126,7 +126,7 @@ function validatePoints(object: KubeObject, old: KubeObject): StatusCause[] {
     const at = `status.loadBalancer.ingress[${i}]`;
     const [ip, host] = [text(point.ip), text(point.hostname)];
     const out: StatusCause[] = [];
-    if (ip !== '' && !known.has(ip) && !isIP(ip)) out.push(causes.invalid(`${at}.ip`, ip, ADDRESS_RULE));
+    if (ip !== '' && !known.has(ip)) out.push(...each(`${at}.ip`, ip, addressErrors(ip)));
     if (host === '') return out;
     out.push(...each(`${at}.hostname`, host, dnsSubdomainErrors(host)));
     return isIP(host) ? [...out, causes.invalid(`${at}.hostname`, host, NO_ADDRESS)] : out;

@@ -1,4 +1,4 @@
-import { isIP } from './ip.ts';
+import { canonicalAddressErrors } from './cidr.ts';
 
 /** What is wrong with a name, one message each, in upstream's wording. `prefix`: a suffix will be appended to it. */
 export type NameRule = (name: string, prefix: boolean) => string[];
@@ -52,8 +52,7 @@ export const pathSegment: NameRule = (name, prefix) => {
 const withoutTrailingDash = (name: string) => (name.length > 1 && name.endsWith('-') ? `${name.slice(0, -2)}a` : name);
 const dnsLabel: NameRule = (name, prefix) => dnsLabelErrors(prefix ? withoutTrailingDash(name) : name);
 const dnsSubdomain: NameRule = (name, prefix) => dnsSubdomainErrors(prefix ? withoutTrailingDash(name) : name);
-const ipAddress: NameRule = (name) =>
-  isIP(name) ? [] : ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'];
+const ipAddress: NameRule = (name) => canonicalAddressErrors(name);
 
 /** Resources whose names follow another rule than DNS subdomains, by `group/resource`. */
 const rules: ReadonlyMap<string, NameRule> = new Map([

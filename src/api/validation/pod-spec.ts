@@ -1,9 +1,8 @@
 import { causes, type StatusCause } from '../../status/status.ts';
 import type { JsonObject } from '../object.ts';
 import { each, has, integer, oneOf, part, parts, text, texts } from './checks.ts';
+import { addressErrors } from './cidr.ts';
 import { containerFaults, resourceFaults } from './containers.ts';
-import { IP_RULE } from './endpoints.ts';
-import { isIP } from './ip.ts';
 import { validateLabels } from './metadata.ts';
 import { dnsLabelErrors, dnsSubdomainErrors } from './names.ts';
 import { affinityFaults, gateFaults, spreadFaults, tolerationFaults } from './pod-scheduling.ts';
@@ -54,7 +53,7 @@ function dnsFaults(spec: JsonObject, path: string): StatusCause[] {
   if (servers.length > MAX_SERVERS) {
     out.push(causes.invalid(`${at}.nameservers`, servers, `must not have more than ${MAX_SERVERS} nameservers`));
   }
-  out.push(...servers.flatMap((ip, i) => (isIP(ip) ? [] : [causes.invalid(`${at}.nameservers[${i}]`, ip, IP_RULE)])));
+  out.push(...servers.flatMap((ip, i) => each(`${at}.nameservers[${i}]`, ip, addressErrors(ip))));
   if (searches.length > MAX_SEARCHES) {
     out.push(causes.invalid(`${at}.searches`, searches, `must not have more than ${MAX_SEARCHES} search paths`));
   }
@@ -125,7 +124,7 @@ function aliasFaults(spec: JsonObject, at: string): StatusCause[] {
     const here = `${at}.hostAliases[${i}]`;
     const ip = text(alias.ip);
     return [
-      ...(isIP(ip) ? [] : [causes.invalid(`${here}.ip`, ip, IP_RULE)]),
+      ...each(`${here}.ip`, ip, addressErrors(ip)),
       ...texts(alias, 'hostnames').flatMap((name, j) =>
         each(`${here}.hostnames[${j}]`, name, dnsSubdomainErrors(name)),
       ),

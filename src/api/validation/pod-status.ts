@@ -1,8 +1,8 @@
 import { causes, type StatusCause } from '../../status/status.ts';
 import type { JsonObject, JsonValue, KubeObject } from '../object.ts';
 import { each, has, integer, part, parts, text } from './checks.ts';
-import { IP_RULE } from './endpoints.ts';
-import { isIP, isIPv4 } from './ip.ts';
+import { addressErrors } from './cidr.ts';
+import { isIPv4 } from './ip.ts';
 import { qualifiedNameErrors } from './labels.ts';
 import { dnsSubdomainErrors } from './names.ts';
 
@@ -73,9 +73,7 @@ function validateIPs(status: JsonObject, old: JsonObject, key: string): StatusCa
   const at = `status.${key}`;
   const ips = parts(status, key).map(({ ip }) => text(ip));
   const before = parts(old, key).map(({ ip }) => text(ip));
-  const out = ips.flatMap((ip, i) =>
-    isIP(ip) || before.includes(ip) ? [] : [causes.invalid(`${at}[${i}]`, ip, IP_RULE)],
-  );
+  const out = ips.flatMap((ip, i) => (before.includes(ip) ? [] : each(`${at}[${i}]`, ip, addressErrors(ip))));
   if (ips.length < 2) return out;
   const dual = ips.some(isIPv4) && !ips.every(isIPv4);
   if (dual && ips.length === 2) return out;

@@ -1,10 +1,9 @@
 import { causes, type StatusCause } from '../../status/status.ts';
 import type { JsonObject, JsonValue, KubeObject } from '../object.ts';
 import { each, has, integer, oneOf, part, parts, text, texts } from './checks.ts';
-import { cidrErrors } from './cidr.ts';
-import { endpointAddressFaults, IP_RULE } from './endpoints.ts';
+import { addressErrors, cidrErrors } from './cidr.ts';
+import { endpointAddressFaults } from './endpoints.ts';
 import type { Validator } from './index.ts';
-import { isIP } from './ip.ts';
 import { qualifiedNameErrors } from './labels.ts';
 import { validateLabels } from './metadata.ts';
 import { dnsLabelErrors, dnsSubdomainErrors } from './names.ts';
@@ -119,8 +118,8 @@ function validateExternalIPs(spec: JsonObject, old: JsonObject): StatusCause[] {
   const before = texts(old, 'externalIPs');
   return texts(spec, 'externalIPs').flatMap((ip, i) => {
     const at = `spec.externalIPs[${i}]`;
-    if (!isIP(ip) && !before.includes(ip)) return [causes.invalid(at, ip, IP_RULE)];
-    return endpointAddressFaults(ip, at);
+    const faults = before.includes(ip) ? [] : each(at, ip, addressErrors(ip));
+    return faults.length > 0 ? faults : endpointAddressFaults(ip, at);
   });
 }
 

@@ -1,6 +1,6 @@
 import { objectAt, objectsAt } from '../../api/fields.ts';
 import { isObject, type JsonObject, type KubeObject } from '../../api/object.ts';
-import { isIP } from '../../api/validation/ip.ts';
+import { addressErrors } from '../../api/validation/cidr.ts';
 import { causes, type StatusCause } from '../../status/status.ts';
 import { type Family, familyOf } from './ranges.ts';
 
@@ -95,9 +95,10 @@ export function validateClusterIPs(spec: ServiceSpec): StatusCause[] {
     if (i === 0 && ip === 'None') {
       if (ips.length > 1) out.push(causes.invalid(field, ips, "'None' must be the first and only value"));
       bad ||= ips.length > 1;
-    } else if (!isIP(ip)) {
-      out.push(causes.invalid(`${field}[${i}]`, ip, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'));
-      bad = true;
+    } else {
+      const faults = addressErrors(ip).map((why) => causes.invalid(`${field}[${i}]`, ip, why));
+      out.push(...faults);
+      bad ||= faults.length > 0;
     }
   }
   if (ips.length > 2) out.push(causes.invalid(field, ips, 'may only hold up to 2 values'));

@@ -2,8 +2,9 @@ import { objectAt, objectsAt } from '../../api/fields.ts';
 import { isObject, type JsonObject, type KubeObject } from '../../api/object.ts';
 import { addQuantities, compareQuantities } from '../../api/quantity.ts';
 import { formatTime } from '../../api/time.ts';
-import { dnsLabelErrors } from '../../api/validation/names.ts';
+import { takeAppArmorAnnotations } from './app-armor.ts';
 import { assign, resetMetadata, type StrategyHooks } from './hooks.ts';
+import { fillInFromLabels } from './match-label-keys.ts';
 
 const QOS_RESOURCES = ['cpu', 'memory'] as const;
 
@@ -59,12 +60,8 @@ export const podHooks: StrategyHooks = {
   prepareForCreate: (pod, { now, warnings }) => {
     pod.status = { phase: 'Pending', qosClass: qosClass(pod) };
     if (objectsAt(objectAt(pod, 'spec'), 'schedulingGates').length > 0) pod.status.conditions = [gatedCondition(now)];
-    const faults = dnsLabelErrors(pod.metadata.name ?? '');
-    if (faults.length > 0) {
-      warnings.push(
-        `metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [${faults.join(' ')}]`,
-      );
-    }
+    fillInFromLabels(pod);
+    takeAppArmorAnnotations(pod, warnings);
   },
 };
 

@@ -1,9 +1,6 @@
 import { objectsAt, text, texts } from '../../api/fields.ts';
 import type { JsonObject } from '../../api/object.ts';
-import { addressText, type Cidr, masked, parseCidr } from '../../api/validation/cidr.ts';
-
-/** An address as a range of its own; nothing where the text is none. */
-const addressOf = (value: string) => parseCidr(`${value}/${value.includes(':') ? 128 : 32}`);
+import { addressText, type Cidr, masked, parseCidr, parseLeniently } from '../../api/validation/cidr.ts';
 
 /** IPv4 addresses in the form of IPv6 show as what they are. */
 function shown({ family, address, mapped }: Cidr): string {
@@ -12,7 +9,7 @@ function shown({ family, address, mapped }: Cidr): string {
 
 /** What is unusual about an address that old fields accept. */
 export function addressWarnings(at: string, value: string): string[] {
-  const address = addressOf(value);
+  const address = parseLeniently(value);
   if (address === undefined) return [];
   const preferred = JSON.stringify(shown(address));
   const quoted = JSON.stringify(value);

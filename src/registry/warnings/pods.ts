@@ -1,5 +1,6 @@
 import { mapOf, objectAt, objectsAt, text as textOf, texts, at as valueAt } from '../../api/fields.ts';
 import { deepEqual, type JsonObject } from '../../api/object.ts';
+import { APP_ARMOR_ADVICE, APP_ARMOR_ANNOTATION, appArmorOf } from '../strategies/app-armor.ts';
 import { addressWarnings, eachAddress } from './addresses.ts';
 import { placementWarnings, podAffinityWarnings } from './node-labels.ts';
 import { containerResourceWarnings, fractionWarnings } from './resources.ts';
@@ -22,7 +23,6 @@ const oldAnnotations = [
   ['security.alpha.kubernetes.io/unsafe-sysctls', 'non-functional in v1.11+; use the "sysctls" field instead'],
 ] as const;
 const NO_SECCOMP = 'non-functional in v1.27+; use the "seccompProfile" field instead';
-const NO_APPARMOR = 'deprecated since v1.30; use the "appArmorProfile" field instead';
 
 /**
  * Warnings about a pod (`at` is empty) or pod template that is valid and yet hardly meant, in the words and the order of
@@ -61,17 +61,10 @@ function annotationWarnings(
         : `container.seccomp.security.alpha.kubernetes.io/${textOf(container.name)}`;
     const out = secured(owner, 'seccompProfile') === undefined ? said(seccomp, NO_SECCOMP) : [];
     if (container === undefined || !template || secured(container, 'appArmorProfile') !== undefined) return out;
-    const key = `container.apparmor.security.beta.kubernetes.io/${textOf(container.name)}`;
-    const same = podProfile !== undefined && deepEqual(podProfile, profileOf(textOf(annotations[key])));
-    return same ? out : [...out, ...said(key, NO_APPARMOR)];
+    const key = `${APP_ARMOR_ANNOTATION}${textOf(container.name)}`;
+    const same = podProfile !== undefined && deepEqual(podProfile, appArmorOf(textOf(annotations[key])));
+    return same ? out : [...out, ...said(key, APP_ARMOR_ADVICE)];
   };
-}
-
-/** The profile that the old annotation names. */
-function profileOf(annotation: string): JsonObject {
-  if (annotation === 'unconfined') return { type: 'Unconfined' };
-  if (!annotation.startsWith('localhost/')) return { type: 'RuntimeDefault' };
-  return { type: 'Localhost', localhostProfile: annotation.slice('localhost/'.length) };
 }
 
 function specWarnings(spec: JsonObject, at: string, annotated: AnnotationWarnings): string[] {
