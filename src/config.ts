@@ -106,8 +106,11 @@ export interface Bindings {
   GUNWALE_OWN_REPLICAS?: string;
   /** Takes audit events, a line each; absent: they go to the Worker's log. */
   AUDIT_LOG?: Fetcher;
-  /** Calls peers against private authorities; only `npm start` has it. */
+  /** The egress service, which calls peers against private authorities: by binding (`npm start`, Workers VPC) … */
   EGRESS?: Fetcher;
+  /** … or by URL (a tunnel); and its key, where the runtime does not put that on. */
+  EGRESS_URL?: string;
+  EGRESS_KEY?: string;
   /** Number of places among which the replicas' ids are spread, see `slotOf`; absent: there are none. */
   GUNWALE_REPLICA_SLOTS?: string;
   /** Durable Object namespace of the replicas, where they live in this process. */

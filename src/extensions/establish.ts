@@ -1,5 +1,6 @@
-import { condition, mapOf, objects } from '../api/fields.ts';
+import { at, condition, mapOf, objects } from '../api/fields.ts';
 import { deepEqual, type JsonObject, type JsonValue } from '../api/object.ts';
+import { bundleFault } from '../api/validation/ca-bundle.ts';
 
 /** Finalizer that keeps a deleted definition until its objects are gone. */
 export const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
@@ -119,6 +120,9 @@ export function withConditions(status: JsonObject, conditions: readonly Conditio
   return { ...status, conditions: list };
 }
 
+const hasBadBundle = (definition: JsonObject): boolean =>
+  bundleFault(at(definition, 'spec', 'conversion', 'webhook', 'clientConfig', 'caBundle')) !== undefined;
+
 /**
  * The status that a definition has once its names were compared with those of the others in its group (all definitions
  * may be given): accepted names, NamesAccepted, Established, and the approval of protected groups. Returns `undefined`
@@ -135,14 +139,21 @@ export function establish(definition: JsonObject, others: readonly JsonObject[],
   const conditions = [accepted];
   if (old?.status !== 'True') {
     conditions.push(
-      accepted.status === 'True'
+      accepted.status === 'True' && hasBadBundle(definition)
         ? {
             type: 'Established',
-            status: 'True',
-            reason: 'InitialNamesAccepted',
-            message: 'the initial names have been accepted',
+            status: 'False',
+            reason: 'InvalidCABundle',
+            message: 'The conversion webhook CABundle is invalid',
           }
-        : { type: 'Established', status: 'False', reason: 'NotAccepted', message: 'not all names are accepted' },
+        : accepted.status === 'True'
+          ? {
+              type: 'Established',
+              status: 'True',
+              reason: 'InitialNamesAccepted',
+              message: 'the initial names have been accepted',
+            }
+          : { type: 'Established', status: 'False', reason: 'NotAccepted', message: 'not all names are accepted' },
     );
   }
   const approved = approval(definition);

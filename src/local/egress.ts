@@ -3,7 +3,13 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type EgressTarget, FAILURE_HEADER, KEY_HEADER, TARGET_HEADER } from '../outbound/egress-protocol.ts';
+import {
+  type EgressTarget,
+  FAILURE_HEADER,
+  KEY_HEADER,
+  REFUSED_HEADER,
+  TARGET_HEADER,
+} from '../outbound/egress-protocol.ts';
 import { EgressAgents } from './egress-agents.ts';
 import { failureOf } from './egress-failures.ts';
 
@@ -19,15 +25,16 @@ const MAX_KEPT_BODY = 32 << 20;
 const OWN_HEADERS = new Set([TARGET_HEADER, KEY_HEADER, 'host', 'connection', 'keep-alive', 'transfer-encoding']);
 
 /**
- * Calls peers for the Worker: TLS against a given authority, which the Worker's runtime cannot do. It listens on a
- * unix socket in a folder of this user's, and answers only calls with the key that the runtime puts on the Worker's.
+ * Calls peers for the Worker: TLS against a given authority, which the Worker's runtime cannot do. With `npm start` it
+ * listens on a unix socket in a folder of this user's, in production on a port of the network of the peers; it answers
+ * only calls with the key.
  */
-export async function openEgress(socket: string, key: string): Promise<Egress> {
+export async function openEgress(address: string | { host: string; port: number }, key: string): Promise<Egress> {
   const agents = new EgressAgents();
   const isOwn = (request: IncomingMessage) => sameKey(String(request.headers[KEY_HEADER] ?? ''), key);
   const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: 0 }, (request, response) => {
     if (isOwn(request)) forward(request, response, agents).catch((error: Error) => fail(response, error.message));
-    else response.writeHead(403).end();
+    else response.writeHead(403, { [REFUSED_HEADER]: 'key' }).end();
   });
   server.on('upgrade', (request: IncomingMessage, client: Duplex, head: Buffer) => {
     if (isOwn(request)) tunnel(request, client, head, agents);
@@ -35,7 +42,7 @@ export async function openEgress(socket: string, key: string): Promise<Egress> {
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(socket, resolve);
+    server.listen(address, resolve);
   });
   return {
     close: () => {

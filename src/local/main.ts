@@ -8,6 +8,7 @@ const commands: Record<string, (args: string[]) => Promise<number>> = {
   test: async () => (await import('./commands/test.ts')).test(),
   conformance: async (args) => (await import('./commands/test.ts')).conformance(args),
   e2e: async () => (await import('./commands/test.ts')).endToEnd(),
+  egress: async (args) => (await import('./commands/egress.ts')).egress(args),
   replicas: async (args) => (await import('./commands/replicas.ts')).replicas(args),
   script: async (args) => (await import('./commands/script.ts')).script(args),
 };

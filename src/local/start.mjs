@@ -10,7 +10,7 @@ import { install } from './install.mjs';
 
 const OLDEST_NODE = 20;
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const commands = new Set(['start', 'dev', 'check', 'test', 'conformance', 'e2e', 'replicas', 'script']);
+const commands = new Set(['start', 'dev', 'check', 'test', 'conformance', 'e2e', 'egress', 'replicas', 'script']);
 
 const major = Number(process.versions.node.split('.')[0]);
 if (major < OLDEST_NODE) fail(`Node.js ${OLDEST_NODE} or newer is needed, this is ${process.version}.`);

@@ -4,12 +4,23 @@ import { type Outbound, OutboundError } from './types.ts';
 
 export { type Outbound, OutboundError, type OutboundRequest, unreachable } from './types.ts';
 
+/** Which way out a Worker has. */
+export interface Ways {
+  EGRESS?: Pick<Fetcher, 'fetch'>;
+  EGRESS_URL?: string;
+  EGRESS_KEY?: string;
+}
+
 /**
- * The way out of this Worker: the egress service of `npm start` where there is one, which knows private authorities;
- * otherwise the platform's `fetch`, which knows the public ones.
+ * The way out of this Worker: an egress service where there is one, by binding or by URL, which knows private
+ * authorities and networks; otherwise the platform's `fetch`, which knows the public ones.
  */
-export const outboundOf = (env: { EGRESS?: Pick<Fetcher, 'fetch'> }): Outbound =>
-  env.EGRESS === undefined ? fetchOutbound : egressOutbound(env.EGRESS);
+export function outboundOf({ EGRESS, EGRESS_URL, EGRESS_KEY }: Ways): Outbound {
+  const key = EGRESS_KEY === undefined ? {} : { key: EGRESS_KEY };
+  if (EGRESS !== undefined) return egressOutbound(EGRESS, { url: 'http://egress/', ...key });
+  if (EGRESS_URL === undefined) return fetchOutbound;
+  return egressOutbound({ fetch: (input, init) => fetch(input, init) }, { url: EGRESS_URL, ...key });
+}
 
 const fetchOutbound: Outbound = (request) =>
   withDeadline(request, (signal) => {

@@ -123,6 +123,24 @@ test('a webhook that hangs holds up no request that it does not ask for', async 
   });
 });
 
+test('a quota that others are charged to meanwhile is checked again without asking webhooks again', async () => {
+  const { api, namespace } = stage;
+  const own = { ...stage, hooks: await startHooks(behaviours) };
+  const hard = { 'count/configmaps': '12' };
+  await api.post(`${namespace}/resourcequotas`, { metadata: { name: 'q' }, spec: { hard } });
+  const path = `${namespace}/resourcequotas/q`;
+  await until(async () => (await api.get(path)).json.status?.hard !== undefined, 'the quota to be in force');
+  await withWebhooks(own, 'Validating', [webhook(own, '/allow')], async () => {
+    const codes = await Promise.all(
+      Array.from({ length: 30 }, async (_, i) => (await api.post(`${namespace}/configmaps`, configMap(`q-${i}`))).code),
+    );
+    expect(new Set(codes)).toEqual(new Set([201, 403]));
+    expect(own.hooks.seen('/allow')).toHaveLength(30);
+  });
+  await api.delete(path);
+  own.hooks.close();
+});
+
 test('a webhook that crashed is asked again once it is back', async () => {
   const { api, namespace } = stage;
   const again = await startHooks(behaviours);

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Egress, openEgress } from '../../src/local/egress.ts';
 import { egressOutbound } from '../../src/outbound/egress.ts';
 import { KEY_HEADER } from '../../src/outbound/egress-protocol.ts';
-import type { Outbound, OutboundRequest } from '../../src/outbound/index.ts';
+import { type Outbound, type OutboundRequest, outboundOf } from '../../src/outbound/index.ts';
 import { type Authority, authority } from '../support/authority.ts';
 
 let folder: string;
@@ -67,6 +67,15 @@ function overSocket(socketPath: string, key: string): Pick<Fetcher, 'fetch'> {
       out.end(init.body);
     });
   return { fetch: call as unknown as Fetcher['fetch'] };
+}
+
+/** A port that nothing listens on by now. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port: free } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return free;
 }
 
 const post = (path: string, more: Partial<OutboundRequest> = {}): OutboundRequest => ({
@@ -151,6 +160,19 @@ describe('failures in the words of net/http', () => {
 
 test('a call without the key of this start is refused and goes nowhere', async () => {
   const before = seen.length;
-  const response = await egressOutbound(overSocket(join(folder, 'egress.sock'), 'guess'))(post('/'));
-  expect([response.status, seen.length]).toEqual([403, before]);
+  const guessing = egressOutbound(overSocket(join(folder, 'egress.sock'), 'guess'));
+  await expect(guessing(post('/'))).rejects.toThrow('the egress service refused the key');
+  expect(seen.length).toBe(before);
+});
+
+test('in production the service is found by its URL, and the Worker puts the key on', async () => {
+  const port = await freePort();
+  const service = await openEgress({ host: '127.0.0.1', port }, 'secret');
+  const url = `http://127.0.0.1:${port}/`;
+  const way = outboundOf({ EGRESS_URL: url, EGRESS_KEY: 'secret' });
+  const response = await way(post('/far'));
+  expect([response.status, await response.text()]).toEqual([200, 'hello /far']);
+  await expect(way(post('/', { authority: others.certificate }))).rejects.toThrow('unknown authority');
+  await expect(outboundOf({ EGRESS_URL: url, EGRESS_KEY: 'guess' })(post('/'))).rejects.toThrow('refused the key');
+  service.close();
 });

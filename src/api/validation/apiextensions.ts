@@ -3,7 +3,9 @@ import { ruleFaults } from '../../extensions/rule-faults.ts';
 import { schemaFaults } from '../../extensions/schema-rules.ts';
 import { isUnreadable, type RawSchema, schemaAt, structuralFaults } from '../../extensions/structural-rules.ts';
 import { causes, type StatusCause } from '../../status/status.ts';
+import { at } from '../fields.ts';
 import { deepEqual, isObject, type JsonObject, type JsonValue, type KubeObject } from '../object.ts';
+import { bundleFault } from './ca-bundle.ts';
 import { oneOf, part, parts, text, unchanged } from './checks.ts';
 import { columnFaults, conversionFaults, nameFaults, selectableFaults, subresourceFaults } from './definition-parts.ts';
 import type { Validator } from './index.ts';
@@ -257,6 +259,15 @@ function validateNew(definition: KubeObject): StatusCause[] {
 const isEstablished = (definition: KubeObject) =>
   parts(part(definition, 'status'), 'conditions').some((c) => c.type === 'Established' && c.status === 'True');
 
+/** A definition in force takes no broken certificates for its conversion, unless it has such. */
+function bundleFaults(definition: KubeObject, old: KubeObject): StatusCause[] {
+  const bundleOf = (one: KubeObject) => at(one, 'spec', 'conversion', 'webhook', 'clientConfig', 'caBundle');
+  if (!isEstablished(old) || bundleFault(bundleOf(old)) !== undefined) return [];
+  const fault = bundleFault(bundleOf(definition));
+  const path = 'spec.conversion.webhookClientConfig.caBundle';
+  return fault === undefined ? [] : [causes.invalid(path, bundleOf(definition), fault)];
+}
+
 function validateChanged(definition: KubeObject, old: KubeObject): StatusCause[] {
   const spec = part(definition, 'spec');
   const before = part(old, 'spec');
@@ -267,6 +278,7 @@ function validateChanged(definition: KubeObject, old: KubeObject): StatusCause[]
     : [];
   return [
     ...specFaults(spec, before),
+    ...bundleFaults(definition, old),
     ...established,
     ...unchanged(spec.group, before.group, 'spec.group'),
     ...unchanged(names.plural, oldNames.plural, 'spec.names.plural'),

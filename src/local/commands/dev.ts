@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { clusterKeys, serverNames } from '../certificates.ts';
 import { openFront, workerConfig } from '../cluster.ts';
 import { openDataFolder, writePrivately } from '../data-folder.ts';
+import { openEgress } from '../egress.ts';
 import { kubeconfig } from '../kubeconfig.ts';
 import { parseOptions } from '../options.ts';
 import { nodeModules, projectFolder } from '../project.ts';
@@ -13,7 +14,7 @@ const DEFAULT_PORT = 8787;
 
 /**
  * `npm run dev`: `wrangler dev` on plain HTTP, with a kubeconfig that holds an administrator's token. kubectl sends no
- * token over plain HTTP (client-go drops it), so the kubeconfig leads through the TLS front, one port above.
+ * token over plain HTTP (client-go drops it), so the kubeconfig leads through the TLS front, one port above; the egress service is two above.
  */
 export async function dev(args: string[]): Promise<number> {
   const chosen = parseOptions(['--port', String(DEFAULT_PORT), ...args]);
@@ -25,7 +26,10 @@ export async function dev(args: string[]): Promise<number> {
   const config = JSON.parse(workerConfig(options, record.tenant, replicas, keys)) as Record<string, unknown>;
   config.staticTokens = `${token},kubernetes-admin,kubernetes-admin,"system:masters"\n${config.staticTokens}`;
   const variables = join(options.data, 'variables.env');
-  writePrivately(variables, `GUNWALE_CONFIG='${JSON.stringify(config)}'\n`);
+  const egressKey = randomBytes(32).toString('hex');
+  const way = `EGRESS_URL=http://127.0.0.1:${options.port + 2}/\nEGRESS_KEY=${egressKey}\n`;
+  writePrivately(variables, `GUNWALE_CONFIG='${JSON.stringify(config)}'\n${way}`);
+  const egress = await openEgress({ host: '127.0.0.1', port: options.port + 2 }, egressKey);
   const file = join(options.data, 'kubeconfig');
   const upstream = { port: options.port, host: '127.0.0.1' };
   const front = await openFront(
@@ -46,6 +50,7 @@ export async function dev(args: string[]): Promise<number> {
     join(options.data, 'state'),
   ]);
   front.close();
+  egress.close();
   return code;
 }
 
