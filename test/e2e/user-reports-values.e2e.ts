@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { APPLY, JSON_PATCH, type Tree, YAML } from './api.ts';
+import { APPLY, JSON_PATCH, MERGE, type Tree, YAML } from './api.ts';
 import { bareCluster, causeFields, configMap, definition, gizmo, gizmoDefinition, gizmosOf } from './user-reports.ts';
 
 const bare = bareCluster();
@@ -260,6 +260,58 @@ describe('B14 a number or a text', () => {
       expect(code).toBe(422);
       expect(json.details.causes).toContainEqual(expect.objectContaining({ reason, field: 'spec.port' }));
     }
+  });
+});
+
+describe('B15 transition rules of custom resources', () => {
+  const guarded = definition('Guarded', {});
+  const guardeds = '/apis/bug.test/v1/namespaces/values/guardeds';
+  const rules = (spec: Tree) => ({ 'x-kubernetes-validations': [spec] });
+  guarded.spec.versions[0]!.schema.openAPIV3Schema = {
+    type: 'object',
+    properties: {
+      spec: {
+        type: 'object',
+        properties: {
+          storageClass: {
+            type: 'string',
+            ...rules({ rule: 'self == oldSelf', message: 'storageClass is immutable' }),
+          },
+          lock: { type: 'string' },
+        },
+        ...rules({ rule: '!has(oldSelf.lock) || has(self.lock)', message: 'lock may not be removed' }),
+      },
+    },
+  } as Tree;
+
+  test('run where there is a value before and after, and not where it comes or goes', async () => {
+    await bare.api.define(guarded);
+    const spec = { storageClass: 'fast', lock: 'x' };
+    const object = { apiVersion: 'bug.test/v1', kind: 'Guarded', metadata: { name: 'g' }, spec };
+    expect((await bare.api.post(guardeds, object)).code).toBe(201);
+    const merge = (changed: Tree) => bare.api.patch(`${guardeds}/g`, MERGE, { spec: changed });
+    const slow = await merge({ storageClass: 'slow' });
+    expect(slow.code).toBe(422);
+    expect(slow.json.details.causes).toContainEqual(
+      expect.objectContaining({ reason: 'FieldValueInvalid', field: 'spec.storageClass' }),
+    );
+    expect(slow.json.message).toContain('storageClass is immutable');
+    expect((await merge({ storageClass: null })).code).toBe(200);
+    expect((await merge({ storageClass: 'slow' })).code).toBe(200);
+    const unlocked = await merge({ lock: null });
+    expect([unlocked.code, causeFields(unlocked.json)]).toEqual([422, ['spec']]);
+    expect(unlocked.json.message).toContain('lock may not be removed');
+    expect((await merge(null)).code).toBe(200);
+  });
+
+  test('that do not compile are refused with the definition', async () => {
+    const bad = definition('Misruled', { a: { type: 'string', ...rules({ rule: 'self.foo > 1' }) } });
+    const refused = await bare.api.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', bad);
+    expect(refused.code).toBe(422);
+    expect(causeFields(refused.json)).toEqual([
+      'spec.validation.openAPIV3Schema.properties[spec].properties[a].x-kubernetes-validations[0].rule',
+    ]);
+    expect(refused.json.message).toContain('compilation failed');
   });
 });
 
