@@ -17,6 +17,7 @@ import { eventRateLimit } from './event-rate-limit.ts';
 import { extendedResourceToleration } from './extended-resource-toleration.ts';
 import { limitPodHardAntiAffinityTopology } from './limit-pod-hard-anti-affinity-topology.ts';
 import { limitRanger } from './limit-ranger.ts';
+import { mutatingAdmissionPolicy } from './mutating-policy.ts';
 import { namespaceAutoProvision } from './namespace-auto-provision.ts';
 import { namespaceExists } from './namespace-exists.ts';
 import { namespaceLifecycle } from './namespace-lifecycle.ts';
@@ -72,6 +73,7 @@ export const pluginsWith = (settings: Settings): readonly Plugin[] => [
   podTopologyLabels,
   nodeDeclaredFeatureValidator,
   podResizeValidator,
+  mutatingAdmissionPolicy,
   mutatingAdmissionWebhook,
   validatingAdmissionPolicy,
   validatingAdmissionWebhook,

@@ -14,6 +14,7 @@ import {
   refusedName,
 } from './policies/invocations.ts';
 import { actionsOf, askPolicy, compiledPolicy, type Denial, type Findings } from './policies/validating.ts';
+import { versioned } from './versions.ts';
 
 const CODES: Readonly<Record<string, number>> = {
   Forbidden: 403,
@@ -60,8 +61,9 @@ class Inquiry {
     const compiled = compiledPolicy(policy);
     const wantsNamespace = compiled.usesNamespace && hasNamespaceObject(this.#attributes);
     const namespace = wantsNamespace ? await this.#namespace.read() : undefined;
+    const objects = await versioned(this.#attributes, row);
     for (const params of invocation.params) {
-      const input = { attributes: this.#attributes, row, params, namespace, decisions: this.#decisions };
+      const input = { attributes: this.#attributes, row, objects, params, namespace, decisions: this.#decisions };
       const findings = await withDecisions(this.#decisions, deciderOf(this.#attributes.ctx), () =>
         askPolicy(compiled, bindingsOf(input), ignoresFailures(policy)),
       );

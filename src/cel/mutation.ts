@@ -54,7 +54,8 @@ function nameFaults(value: Value, path: string): string[] {
 export type Made<T> = { value: T } | { error: string };
 
 function checked(value: Value): Made<JsonValue> {
-  const faults = nameFaults(value, OBJECT);
+  const root = value instanceof CelMap ? value.typeName : undefined;
+  const faults = nameFaults(value, root ?? OBJECT);
   return faults.length > 0 ? { error: `type mismatch: ${faults.join('\n')}` } : { value: toJson(value) };
 }
 

@@ -120,8 +120,9 @@ function makeServer(ca: KeyPair, names: string[]): Promise<KeyPair> {
   return makeLeaf(ca, [{ CN: ['kube-apiserver'] }], 'serverAuth', names);
 }
 
-function makeAdmin(ca: KeyPair): Promise<KeyPair> {
-  return makeLeaf(ca, [{ O: ['system:masters'] }, { CN: ['kubernetes-admin'] }], 'clientAuth', []);
+/** A certificate of an administrator. */
+export function makeAdmin(ca: KeyPair, name = 'kubernetes-admin'): Promise<KeyPair> {
+  return makeLeaf(ca, [{ O: ['system:masters'] }, { CN: [name] }], 'clientAuth', []);
 }
 
 async function makeLeaf(

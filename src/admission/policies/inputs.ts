@@ -1,4 +1,3 @@
-import { convertTo } from '../../api/conversion.ts';
 import { at } from '../../api/fields.ts';
 import type { JsonObject, JsonValue, KubeObject } from '../../api/object.ts';
 import { type Attributes as AccessAttributes, fieldRequirements } from '../../authz/attributes.ts';
@@ -10,6 +9,7 @@ import type { Resource } from '../../registry/resource.ts';
 import type { RequestContext, UserInfo } from '../../request/context.ts';
 import type { Attributes } from '../chain.ts';
 import { operationOptions } from '../operation-options.ts';
+import type { Versioned } from '../versions.ts';
 
 /** Variables of admission expressions (k8s.io/apiserver, pkg/admission/plugin/cel/activation.go). */
 
@@ -78,21 +78,22 @@ function namespaceOf(namespace: KubeObject | undefined): JsonValue {
   return { metadata, spec: namespace.spec ?? {}, status: namespace.status ?? {} };
 }
 
-const versioned = (object: KubeObject | undefined, { groupVersion }: Resource) =>
-  object === undefined ? null : dynValue(convertTo(object, groupVersion));
+const shown = (object: KubeObject | undefined) => (object === undefined ? null : dynValue(object));
 
 /** What the variables of one invocation are. */
 export interface Input {
   attributes: Attributes;
   row: Resource;
+  /** In the version of `row`. */
+  objects: Versioned;
   params: KubeObject | undefined;
   namespace: KubeObject | undefined;
   decisions: Decisions;
 }
 
 /** All variables of an invocation but `variables`. */
-export function bindingsOf({ attributes, row, params, namespace, decisions }: Input): Bindings {
-  const { object, old, resource, subresource, name } = attributes;
+export function bindingsOf({ attributes, row, objects, params, namespace, decisions }: Input): Bindings {
+  const { resource, subresource, name } = attributes;
   const own = {
     group: resource.group,
     resource: resource.resource,
@@ -101,8 +102,8 @@ export function bindingsOf({ attributes, row, params, namespace, decisions }: In
     name,
   };
   return {
-    object: versioned(object, row),
-    oldObject: versioned(old, row),
+    object: shown(objects.object),
+    oldObject: shown(objects.old),
     params: params === undefined ? null : dynValue(params),
     request: dynValue(requestOf(attributes, row)),
     namespaceObject: dynValue(namespaceOf(namespace)),

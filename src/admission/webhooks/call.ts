@@ -1,16 +1,14 @@
-import { convertTo } from '../../api/conversion.ts';
-import type { KubeObject } from '../../api/object.ts';
 import { CONDITIONS_BUDGET, Evaluator, withDecisions } from '../../cel/expressions.ts';
 import type { Decisions } from '../../cel/library/authorizer.ts';
 import { matchConditions } from '../../cel/match-conditions.ts';
 import { callHook, HookError } from '../../outbound/hook.ts';
-import { convertCustom } from '../../registry/conversion/webhook.ts';
 import type { Resource } from '../../registry/resource.ts';
 import { badRequest, forbidden, internalError, StatusError } from '../../status/status.ts';
 import { type Attributes, subjectOf } from '../chain.ts';
 import { matchRequest, type NamespaceReader } from '../matching/match.ts';
 import { bindingsOf, deciderOf } from '../policies/inputs.ts';
-import { type Answer, InvalidReview, makeReview, readAnswer, reviewVersion, type Versioned } from './review.ts';
+import { type Versioned, versioned } from '../versions.ts';
+import { type Answer, InvalidReview, makeReview, readAnswer, reviewVersion } from './review.ts';
 import type { Webhook } from './webhook.ts';
 
 /** A webhook could not be asked, or gave no answer to go by; its failure policy decides. */
@@ -40,7 +38,8 @@ export async function invocationOf(
   const row = await matchRequest(webhook.match, attributes, namespace);
   if (row === undefined || webhook.conditions.length === 0) return row && { webhook, row };
   const decisions: Decisions = new Map();
-  const bindings = bindingsOf({ attributes, row, params: undefined, namespace: undefined, decisions });
+  const objects = await versioned(attributes, row);
+  const bindings = bindingsOf({ attributes, row, objects, params: undefined, namespace: undefined, decisions });
   const verdict = await withDecisions(decisions, deciderOf(attributes.ctx), () =>
     matchConditions(webhook.conditions, new Evaluator(bindings, NO_VARIABLES, CONDITIONS_BUDGET)),
   );
@@ -50,26 +49,6 @@ export async function invocationOf(
   }
   if (webhook.ignoresFailures) return undefined;
   throw forbidden(subjectOf(attributes), attributes.name, verdict.error);
-}
-
-/** The objects of a request in the version that a webhook asked for. */
-export async function versioned(attributes: Attributes, { groupVersion }: Resource): Promise<Versioned> {
-  const { object, old } = attributes;
-  return {
-    object: object && (await inVersion(attributes, object, groupVersion)),
-    old: old && (await inVersion(attributes, old, groupVersion)),
-  };
-}
-
-/** An object of a request in another version of its resource. */
-export async function inVersion(
-  { ctx, resource, subresource }: Attributes,
-  object: KubeObject,
-  groupVersion: string,
-): Promise<KubeObject> {
-  const isWhole = resource.subresources.get(subresource)?.kind !== 'Scale';
-  if (resource.custom?.conversion === undefined || !isWhole) return convertTo(object, groupVersion);
-  return (await convertCustom(ctx, resource, [object], groupVersion))[0]!;
 }
 
 /** Asks a webhook. Throws {@link CallFailure}, and what refuses a request whatever the failure policy. */

@@ -1,9 +1,10 @@
-import { deepCopy, deepEqual, type JsonValue, type KubeObject } from '../../api/object.ts';
 import { stringifyJson } from '../../codec/json.ts';
 import { internalError, StatusError } from '../../status/status.ts';
 import { type Attributes, type Plugin, Reinvocation } from '../chain.ts';
 import { isExempt, NamespaceReader } from '../matching/match.ts';
-import { ask, CallFailure, denial, failedClosed, type Invocation, invocationOf, versioned } from './call.ts';
+import { Rounds } from '../rounds.ts';
+import { versioned } from '../versions.ts';
+import { ask, CallFailure, denial, failedClosed, type Invocation, invocationOf } from './call.ts';
 import { configurationsFor, observed } from './in-force.ts';
 import { applyPatchTo, operationsOf } from './patch.ts';
 import { webhooksOf } from './webhook.ts';
@@ -11,36 +12,6 @@ import { webhooksOf } from './webhook.ts';
 const NAME = 'MutatingAdmissionWebhook';
 const MUTATION = 'mutation.webhook.admission.k8s.io/';
 const PATCH = 'patch.webhook.admission.k8s.io/';
-
-/** What the first round leaves for the second. */
-class Rounds {
-  /** Webhooks that ask to be called again, if the object changes after them. */
-  readonly #previous = new Set<string>();
-  readonly #again = new Set<string>();
-  #output: JsonValue | undefined;
-
-  hasChanged(object: KubeObject | undefined): boolean {
-    return !deepEqual((object ?? null) as JsonValue, this.#output ?? null);
-  }
-
-  /** The object changed: those that were called before are to be called again. */
-  changed(): void {
-    for (const uid of this.#previous) this.#again.add(uid);
-    this.#previous.clear();
-  }
-
-  called(uid: string): void {
-    this.#previous.add(uid);
-  }
-
-  isDue(uid: string): boolean {
-    return this.#again.has(uid);
-  }
-
-  leave(object: KubeObject | undefined): void {
-    this.#output = object === undefined ? undefined : deepCopy(object as JsonValue);
-  }
-}
 
 /** Asks one webhook and lets it change the object; tells whether it did. Throws what refuses. */
 async function mutate(invocation: Invocation, attributes: Attributes, key: string): Promise<boolean> {

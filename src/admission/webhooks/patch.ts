@@ -1,15 +1,11 @@
-import { applyDefaults } from '../../api/defaults.ts';
-import { deepEqual, type JsonObject, type JsonValue, type KubeObject } from '../../api/object.ts';
-import { jsonPatch } from '../../apply/json-patch.ts';
-import { jsonPatchFault } from '../../apply/json-patch-faults.ts';
-import { JsonSyntaxError, parseJson, plainValue } from '../../codec/json.ts';
-import { DecodeError, decodeTyped, decodeUntyped } from '../../codec/typed.ts';
-import { defaultCustom, pruneCustom } from '../../registry/custom.ts';
-import { expectedOf } from '../../registry/endpoint.ts';
+import type { JsonObject, JsonValue, KubeObject } from '../../api/object.ts';
+import { JsonSyntaxError, parseJson } from '../../codec/json.ts';
 import type { Resource } from '../../registry/resource.ts';
-import { internalError, StatusError } from '../../status/status.ts';
+import { internalError } from '../../status/status.ts';
 import type { Attributes } from '../chain.ts';
-import { CallFailure, inVersion } from './call.ts';
+import { applyOperations, PatchFault } from '../json-patches.ts';
+import { takePatched } from '../patched.ts';
+import { CallFailure } from './call.ts';
 import type { Answer } from './review.ts';
 import type { Webhook } from './webhook.ts';
 
@@ -38,58 +34,17 @@ export function operationsOf(webhook: Webhook, { patch, patchType, result }: Ans
  * Applies a patch to the object of a request, which was given to the webhook in the version of `row`. Changes the object
  * in place and tells whether it is another now. Throws 500 for a patch that does not apply, or leaves no such object.
  */
-export async function applyPatchTo(
+export const applyPatchTo = (
   attributes: Attributes,
   row: Resource,
   given: KubeObject,
   operations: readonly JsonValue[],
-): Promise<boolean> {
-  const patched = decode(attributes, row, apply(given, operations));
-  const changed = !deepEqual(given as JsonValue, patched as JsonValue);
-  replace(attributes.object!, await inVersion(attributes, patched, expectedVersion(attributes)));
-  return changed;
-}
+): Promise<boolean> => takePatched(attributes, row, given, apply(given, operations));
 
 function apply(given: KubeObject, operations: readonly JsonValue[]): JsonObject {
-  let document = given as JsonValue;
-  for (const operation of operations) {
-    try {
-      document = jsonPatch(document, [operation]);
-    } catch (error) {
-      throw error instanceof StatusError ? internalError(jsonPatchFault(document, operation)) : error;
-    }
-  }
-  return document as JsonObject;
-}
-
-function expectedVersion({ resource, subresource }: Attributes): string {
-  const { group, version } = expectedOf(resource, subresource);
-  return group === '' ? version : `${group}/${version}`;
-}
-
-function decode({ subresource }: Attributes, row: Resource, value: JsonObject): KubeObject {
-  const { group, version, kind, custom } = expectedOf(row, subresource);
-  const groupVersion = group === '' ? version : `${group}/${version}`;
   try {
-    if (custom) {
-      const { object } = decodeUntyped(plainValue(value));
-      pruneCustom(row, object);
-      defaultCustom(row, object);
-      return object;
-    }
-    const { object } = decodeTyped(plainValue(value), groupVersion, kind);
-    object.kind = kind;
-    object.apiVersion = groupVersion;
-    object.metadata ??= {};
-    applyDefaults(object, groupVersion, kind);
-    return object;
+    return applyOperations(given, operations);
   } catch (error) {
-    throw error instanceof DecodeError ? internalError(error.message) : error;
+    throw error instanceof PatchFault ? internalError(error.message) : error;
   }
-}
-
-function replace(target: KubeObject, source: KubeObject): void {
-  if (target === source) return;
-  for (const key of Object.keys(target)) delete target[key];
-  Object.assign(target, source);
 }

@@ -1,7 +1,8 @@
-import { isObject, type JsonObject, type JsonValue, type KubeObject } from '../../api/object.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../api/object.ts';
 import type { Resource } from '../../registry/resource.ts';
 import type { Attributes } from '../chain.ts';
 import { requestOf } from '../policies/inputs.ts';
+import type { Versioned } from '../versions.ts';
 
 /** An answer that cannot be gone by; the message is upstream's. */
 export class InvalidReview extends Error {}
@@ -36,12 +37,6 @@ export function makeReview(
     apiVersion: `${GROUP}/${version}`,
     request: { uid, ...request, object: object ?? null, oldObject: old ?? null },
   };
-}
-
-/** The objects of a request in one version. */
-export interface Versioned {
-  object: KubeObject | undefined;
-  old: KubeObject | undefined;
 }
 
 const quoted = (text: unknown) => JSON.stringify(text ?? '');

@@ -1,6 +1,7 @@
 import type { Attributes, Plugin } from '../chain.ts';
 import { isExempt, NamespaceReader } from '../matching/match.ts';
-import { ask, CallFailure, denial, failedClosed, type Invocation, invocationOf, versioned } from './call.ts';
+import { versioned } from '../versions.ts';
+import { ask, CallFailure, denial, failedClosed, type Invocation, invocationOf } from './call.ts';
 import { configurationsFor, observed } from './in-force.ts';
 import { webhooksOf } from './webhook.ts';
 

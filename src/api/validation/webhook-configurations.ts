@@ -60,7 +60,8 @@ function domainFaults(name: string, at: string): StatusCause[] {
 }
 
 function sideEffectFaults({ sideEffects }: JsonObject, at: string, known: readonly string[]): StatusCause[] {
-  if (sideEffects === undefined) return [causes.required(at, `must specify one of ${known.join(', ')}`)];
+  if (sideEffects === undefined || sideEffects === null)
+    return [causes.required(at, `must specify one of ${known.join(', ')}`)];
   return oneOf(sideEffects, at, known);
 }
 

@@ -1,0 +1,31 @@
+import { convertTo } from '../api/conversion.ts';
+import type { KubeObject } from '../api/object.ts';
+import { convertCustom } from '../registry/conversion/webhook.ts';
+import type { Resource } from '../registry/resource.ts';
+import type { Attributes } from './chain.ts';
+
+/** The objects of a request in one version of its resource. */
+export interface Versioned {
+  object: KubeObject | undefined;
+  old: KubeObject | undefined;
+}
+
+/** The objects of a request in the version that a webhook or policy asked for. */
+export async function versioned(attributes: Attributes, { groupVersion }: Resource): Promise<Versioned> {
+  const { object, old } = attributes;
+  return {
+    object: object && (await inVersion(attributes, object, groupVersion)),
+    old: old && (await inVersion(attributes, old, groupVersion)),
+  };
+}
+
+/** An object of a request in another version of its resource. */
+export async function inVersion(
+  { ctx, resource, subresource }: Attributes,
+  object: KubeObject,
+  groupVersion: string,
+): Promise<KubeObject> {
+  const isWhole = resource.subresources.get(subresource)?.kind !== 'Scale';
+  if (resource.custom?.conversion === undefined || !isWhole) return convertTo(object, groupVersion);
+  return (await convertCustom(ctx, resource, [object], groupVersion))[0]!;
+}
