@@ -27,7 +27,7 @@ export interface AppDeps {
   config: Config;
   keyspace: (tenant: TenantUid) => Keyspace;
   /** The replicas of a tenant's shard, for its operator; absent where there are none. */
-  members?: (tenant: TenantUid) => ShardMembers;
+  members?: (tenant: TenantUid, shard: string) => ShardMembers | undefined;
   metrics: Metrics;
   flowControl: FlowControl;
   /** Absent where nothing is audited. */

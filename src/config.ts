@@ -4,6 +4,7 @@ import { choiceFault } from './admission/order.ts';
 import { authenticationSchema } from './authn/configuration.ts';
 import { authenticationFaults } from './authn/jwt/configuration.ts';
 import { authorizationFaults, authorizationSchema } from './authz/configuration.ts';
+import { shardsFault } from './keyspace/shards.ts';
 
 /** A service account signing key: a private JWK and its key id; the first in the list signs, all verify. */
 const signingKey = v.object({ kid: v.string(), privateJwk: v.record(v.string(), v.unknown()) });
@@ -13,13 +14,25 @@ export const SERVICE_ACCOUNT_ISSUER = 'https://kubernetes.default.svc';
 
 const positive = v.pipe(v.number(), v.integer(), v.minValue(1));
 
+const replicaIds = v.pipe(v.array(positive), v.minLength(1));
+
+const shardsSchema = v.pipe(
+  v.array(v.object({ name: v.string(), resources: v.array(v.string()), replicas: replicaIds })),
+  v.rawCheck(({ dataset, addIssue }) => {
+    const fault = dataset.typed ? shardsFault(dataset.value) : undefined;
+    if (fault !== undefined) addIssue({ message: fault });
+  }),
+);
+
 const fields = v.object({
   tenant: v.object({
     /** Permanent id; part of every storage name. */
     uid: v.pipe(v.string(), v.regex(/^[a-z0-9-]{1,63}$/)),
     name: v.string(),
-    /** Ids of the replicas of shard `main`, for example [1, 2, 3]. */
-    replicas: v.pipe(v.array(v.pipe(v.number(), v.integer(), v.minValue(1))), v.minLength(1)),
+    /** Ids of the first replicas of shard `main`, for example [1, 2, 3]. */
+    replicas: replicaIds,
+    /** Shards beside `main`; they stay as they were made. */
+    shards: v.optional(shardsSchema, []),
   }),
   /** PEM certificates that client certificates chain to. */
   clientCA: v.optional(v.string(), ''),

@@ -47,7 +47,7 @@ function serverOf(env: Bindings): Server {
   const metrics = new Metrics(new Date());
   const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight;
   const flowControl = new FlowControl(seats, () => Date.now());
-  const members = () => membersClient(env, config.tenant);
+  const members = (_: TenantUid, shard: string) => membersClient(env, config.tenant, shard);
   const auditor = auditorOf(env, config, metrics);
   const outbound = outboundOf(env);
   const now = () => new Date();

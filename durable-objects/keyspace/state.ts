@@ -5,7 +5,7 @@
  */
 
 import type { Condition, Revision, WorkItem } from '../../src/keyspace/types.ts';
-import { POLICY_PREFIXES } from '../../src/keyspace/types.ts';
+import { isPolicyKey } from '../../src/keyspace/types.ts';
 import {
   type BatchCommand,
   type Command,
@@ -345,7 +345,7 @@ export class StateMachine {
     this.#index(key, replaced, record);
     this.#unwritten.add(version, replaced);
     if (expires > 0) this.#nextExpiry = Math.min(this.#nextExpiry ?? expires, expires);
-    if (POLICY_PREFIXES.some((prefix) => key.startsWith(prefix))) this.#scalars.policy = revision;
+    if (isPolicyKey(key)) this.#scalars.policy = revision;
     this.#fresh.push({ version, replaced });
     this.#ranges.apply(version);
     if (version.deleted) this.#cache.delete(key);

@@ -17,6 +17,8 @@ import {
 import { InTurn, type Platform } from './in-turn.ts';
 import { ShardMembers } from './members.ts';
 import { type Route, routeTo } from './route.ts';
+import { ShardedKeyspace } from './sharded.ts';
+import { MAIN, type ShardSpec } from './shards.ts';
 import { SharedLists } from './shared-lists.ts';
 import {
   type Batch,
@@ -60,24 +62,38 @@ const WORKER: Surroundings = {
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
 };
 
-/**
- * The keyspace of a tenant's shard `main`; `replicas` are its first members. Cheap: made anew for each request.
- * `keep` is the runtime's `waitUntil`.
- */
-export function keyspaceClient(
-  env: Bindings,
-  tenant: { uid: string; replicas: readonly number[] },
-  keep: Platform['keep'],
-): Keyspace {
-  const route = routeTo(env, tenant.uid, 'main', tenant.replicas);
-  const client = new Client(route, WORKER);
-  const platform = { keep, timeout };
-  return new InTurn(client, new SharedLists(client, route.memory.readings, platform), route.memory.lines, platform);
+/** A tenant's shards; `replicas` are the first members of `main`. */
+export interface ShardedTenant {
+  uid: string;
+  replicas: readonly number[];
+  shards: readonly ShardSpec[];
 }
 
-/** The members of a tenant's shard `main`, to be changed. */
-export function membersClient(env: Bindings, tenant: { uid: string; replicas: readonly number[] }): ShardMembers {
-  return new ShardMembers(routeTo(env, tenant.uid, 'main', tenant.replicas), WORKER);
+/** The route to a tenant's shard; undefined where it has none of that name. */
+function routeOf(env: Bindings, { uid, replicas, shards }: ShardedTenant, name: string): Route | undefined {
+  const members = name === MAIN ? replicas : shards.find((spec) => spec.name === name)?.replicas;
+  return members && routeTo(env, uid, name, members);
+}
+
+/**
+ * The keyspace of a tenant. Cheap: made anew for each request.
+ * `keep` is the runtime's `waitUntil`.
+ */
+export function keyspaceClient(env: Bindings, tenant: ShardedTenant, keep: Platform['keep']): Keyspace {
+  const platform = { keep, timeout };
+  const open = (name: string) => {
+    const route = routeOf(env, tenant, name)!;
+    const { lines, floor, readings } = route.memory;
+    const client = new Client(route, WORKER);
+    return { keyspace: new InTurn(client, new SharedLists(client, readings, platform), lines, platform), floor };
+  };
+  return tenant.shards.length === 0 ? open(MAIN).keyspace : new ShardedKeyspace(tenant.shards, open);
+}
+
+/** The members of a tenant's shard, to be changed; undefined where there is no such shard. */
+export function membersClient(env: Bindings, tenant: ShardedTenant, shard: string): ShardMembers | undefined {
+  const route = routeOf(env, tenant, shard);
+  return route && new ShardMembers(route, WORKER);
 }
 
 function timeout(ms: number, callback: () => void): () => void {

@@ -6,6 +6,7 @@ import type { Lines } from './in-turn.ts';
 import { joinStep } from './join.ts';
 import { askMembers } from './members.ts';
 import type { ListReadings } from './shared-lists.ts';
+import { type Floor, unknownFloor } from './side-shard.ts';
 import type { Revision } from './types.ts';
 
 /** What an isolate remembers of a shard. */
@@ -26,6 +27,8 @@ interface ShardMemory {
   lines: Lines;
   /** Lists that are being read; only by requests under way. */
   readings: ListReadings;
+  /** What is known of the shard's policy floor, where it is not `main`. */
+  floor: Floor;
 }
 
 const AVOID_MS = 10_000;
@@ -112,5 +115,15 @@ export function routeTo(env: Bindings, tenant: string, shard: string, members: r
 
 function newMemory(): ShardMemory {
   const [avoid, lines, readings] = [new Map(), new Map(), new Map()];
-  return { leader: 0, seen: 0, ahead: 0, avoid, members: undefined, learnAt: 0, lines, readings };
+  return {
+    leader: 0,
+    seen: 0,
+    ahead: 0,
+    avoid,
+    members: undefined,
+    learnAt: 0,
+    lines,
+    readings,
+    floor: unknownFloor(),
+  };
 }

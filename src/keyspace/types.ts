@@ -210,6 +210,13 @@ export const POLICY_PREFIXES = [
   '/registry/mutatingwebhookconfigurations/',
 ] as const;
 
+/** The record that says, in a shard without policy, from which policy revision of `main` on decisions are taken. */
+export const POLICY_FLOOR_KEY = '/shard/policy-floor';
+
+/** Whether a put or delete of a key moves its shard's policy revision. */
+export const isPolicyKey = (key: string): boolean =>
+  key === POLICY_FLOOR_KEY || POLICY_PREFIXES.some((prefix) => key.startsWith(prefix));
+
 /** The revision asked for has been compacted away: 410 Expired. */
 export class CompactedError extends Error {
   readonly compacted: Revision;

@@ -20,7 +20,7 @@ import { openAuditLog } from './audit-log.ts';
 import { authenticationOf } from './authentication-flags.ts';
 import { authorizationOf } from './authorization-flags.ts';
 import { type ClusterKeys, clusterKeys, serverNames } from './certificates.ts';
-import { openDataFolder, writePrivately } from './data-folder.ts';
+import { openDataFolder, tenantOf, writePrivately } from './data-folder.ts';
 import { openEgress } from './egress.ts';
 import { type Front, type FrontOptions, startFront } from './front/front.ts';
 import { cfBlob } from './front/request-head.ts';
@@ -69,7 +69,7 @@ export async function startCluster(options: Options, say: (line: string) => void
   const cfBlobHeader = `cf-${randomBytes(16).toString('hex')}`;
   const socket = (name: string) => join(socketFolder, `${name}.sock`);
   const front = await openFront(options, { tls: keys.server, upstream: { path: socket('api') }, cfBlobHeader });
-  const config = workerConfig({ ...options, port: front.port }, record.tenant, record.members ?? replicas, keys);
+  const config = workerConfig({ ...options, port: front.port }, tenantOf(record), keys);
   const auditLog = options.auditPolicyFile === undefined ? undefined : await openAuditLog(options, socket('audit'));
   const egressKey = randomBytes(32).toString('hex');
   const egress = await openEgress(socket('egress'), egressKey);
@@ -147,9 +147,9 @@ function prepareFolders(runFolder: string, disks: string[]): string {
 }
 
 /** JSON text of the Worker's configuration, see src/config.ts. */
-export function workerConfig(options: Options, tenant: object, replicas: number[], keys: ClusterKeys): string {
+export function workerConfig(options: Options, tenant: object, keys: ClusterKeys): string {
   return JSON.stringify({
-    tenant: { ...tenant, replicas },
+    tenant,
     clientCA: keys.ca.cert,
     serverCA: keys.ca.cert,
     auditPolicy: auditPolicyOf(options),

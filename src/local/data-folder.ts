@@ -2,20 +2,28 @@ import { randomUUID } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
+import { MAIN } from '../keyspace/shards.ts';
 import type { Options } from './options.ts';
 import { UsageError } from './options.ts';
 
 /** Format of the data folder; raised when an older launcher could not read what a newer one wrote. */
-export const FORMAT = 1;
+export const FORMAT = 2;
+/** Format of a folder that older launchers read: without shards beside `main`. */
+const PLAIN_FORMAT = 1;
 const DEFAULT_REPLICAS = 3;
+/** The second shard: what changes often and hangs together with nothing else. */
+const SECOND_SHARD = { name: 'volatile', resources: ['events', 'leases'] };
 
+const members = v.optional(v.array(v.number()));
 const schema = v.object({
   format: v.number(),
   tenant: v.object({ uid: v.string(), name: v.string() }),
   replicas: v.number(),
   processes: v.number(),
+  /** Shards beside `main`. */
+  shards: v.optional(v.array(v.object({ name: v.string(), resources: v.array(v.string()), members })), []),
   /** Ids of the replicas as last changed; without it the first ones, from 1. Only a hint: the log says who is a member. */
-  members: v.optional(v.array(v.number())),
+  members,
 });
 
 /** `DIR/cluster.json`: what cannot change over the life of a data folder. */
@@ -23,7 +31,7 @@ export type ClusterRecord = v.InferOutput<typeof schema>;
 
 /**
  * Opens the data folder, or makes it. `defaultProcesses` is the layout of a new folder that was not asked for one.
- * Throws UsageError when it was written by another format, or for other replicas or processes than asked for.
+ * Throws UsageError when it was written by another format, or for other replicas, processes or shards than asked for.
  */
 export function openDataFolder(options: Options, defaultProcesses: number): ClusterRecord {
   const { data } = options;
@@ -33,11 +41,13 @@ export function openDataFolder(options: Options, defaultProcesses: number): Clus
     throw new UsageError(`${data} is not empty and is no data folder of Gunwale: choose another with --data.`);
   }
   const replicas = options.replicas ?? DEFAULT_REPLICAS;
+  const shards = options.shards === 2 ? [SECOND_SHARD] : [];
   const record: ClusterRecord = {
-    format: FORMAT,
+    format: shards.length === 0 ? PLAIN_FORMAT : FORMAT,
     tenant: { uid: randomUUID(), name: 'default' },
     replicas,
     processes: checkedProcesses(options.processes ?? defaultProcesses, replicas),
+    shards,
   };
   mkdirSync(data, { recursive: true, mode: 0o700 });
   chmodSync(data, 0o700);
@@ -54,7 +64,7 @@ function readRecord(path: string): ClusterRecord {
     throw failure;
   }
   const format = v.safeParse(v.object({ format: v.number() }), json);
-  if (format.success && format.output.format !== FORMAT) {
+  if (format.success && format.output.format > FORMAT) {
     throw new UsageError(
       `${path} has format ${format.output.format}, this version of Gunwale reads format ${FORMAT}: use the version that made the folder, or another folder with --data.`,
     );
@@ -65,11 +75,12 @@ function readRecord(path: string): ClusterRecord {
 }
 
 function matching(options: Options, record: ClusterRecord): ClusterRecord {
-  for (const name of ['replicas', 'processes'] as const) {
+  const made = { replicas: record.replicas, processes: record.processes, shards: record.shards.length + 1 };
+  for (const name of ['replicas', 'processes', 'shards'] as const) {
     const asked = options[name];
-    if (asked !== undefined && asked !== record[name]) {
+    if (asked !== undefined && asked !== made[name]) {
       throw new UsageError(
-        `${options.data} was made with --${name} ${record[name]}, not ${asked}: leave --${name} away, or choose another folder with --data.`,
+        `${options.data} was made with --${name} ${made[name]}, not ${asked}: leave --${name} away, or choose another folder with --data.`,
       );
     }
   }
@@ -77,9 +88,12 @@ function matching(options: Options, record: ClusterRecord): ClusterRecord {
 }
 
 /** Keeps the ids of the replicas for the next start, which begins to look for them there. */
-export function noteMembers(data: string, members: number[]): void {
+export function noteMembers(data: string, shard: string, members: number[]): void {
   const path = join(data, 'cluster.json');
-  writePrivately(path, `${JSON.stringify({ ...readRecord(path), members }, null, 2)}\n`);
+  const record = readRecord(path);
+  const shards = record.shards.map((spec) => (spec.name === shard ? { ...spec, members } : spec));
+  const noted = { ...record, ...(shard === MAIN ? { members } : { shards }) };
+  writePrivately(path, `${JSON.stringify(noted, null, 2)}\n`);
 }
 
 function checkedProcesses(processes: number, replicas: number): number {
@@ -87,6 +101,16 @@ function checkedProcesses(processes: number, replicas: number): number {
     throw new UsageError(`--processes must be 1, 2 or the number of replicas (${replicas}).`);
   }
   return processes;
+}
+
+/** The tenant as the Worker's configuration takes it. Members are only a hint: the log says who is one. */
+export function tenantOf({ tenant, replicas, members, shards }: ClusterRecord) {
+  const first = Array.from({ length: replicas }, (_, i) => i + 1);
+  return {
+    ...tenant,
+    replicas: members ?? first,
+    shards: shards.map(({ members, ...shard }) => ({ ...shard, replicas: members ?? first })),
+  };
 }
 
 /** Writes a file that only its owner may read, in one step: a crash leaves the old content or the new. */

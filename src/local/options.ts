@@ -13,6 +13,7 @@ export interface Options {
   data: string;
   replicas: number | undefined;
   processes: number | undefined;
+  shards: number | undefined;
   controlLoops: 'all' | 'none' | string[];
   admissionPlugins: PluginChoice;
   staticTokenFile: string | undefined;
@@ -72,6 +73,14 @@ const flags: Flag<Options>[] = [
     help: '1: everything in one workerd; 2: API and replicas apart; the number of replicas: each replica apart',
     set: (o, text) => {
       o.processes = integer('processes', text, 1, 5);
+    },
+  },
+  {
+    name: 'shards',
+    value: '1|2',
+    help: 'shards of a new data folder (1); 2: events and leases have one of their own',
+    set: (o, text) => {
+      o.shards = oneOf('shards', text, [1, 2]);
     },
   },
   {
@@ -198,6 +207,7 @@ export function parseOptions(args: string[]): Options {
     data: resolve('.gunwale'),
     replicas: undefined,
     processes: undefined,
+    shards: undefined,
     controlLoops: 'all',
     admissionPlugins: { enable: [], disable: [] },
     staticTokenFile: undefined,

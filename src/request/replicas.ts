@@ -5,10 +5,10 @@ import { badRequest, methodNotAllowed, serviceUnavailable } from '../status/stat
 import type { RequestContext } from './context.ts';
 
 /**
- * The members of the tenant's shard, for its operator: a path of our own beside Kubernetes'. Like every path that is no
+ * The members of one of the tenant's shards, for its operator: a path of our own beside Kubernetes'. Like every path that is no
  * resource's it is closed to all who have no rule for it, which leaves `system:masters` and cluster administrators.
  */
-const PATH = '/gunwale/shards/main/replicas';
+const PATH = /^\/gunwale\/shards\/([a-z0-9-]+)\/replicas$/;
 
 /** How long one request works on a change; a client that finds it not done asks again. */
 const WORK_MS = 10_000;
@@ -21,9 +21,11 @@ const schema = v.union([v.strictObject({ replace: id }), v.strictObject({ transf
  * `{"transfer": ID}` hands leadership over; both may be repeated. Undefined for any other path.
  */
 export async function serveReplicas(ctx: RequestContext, deps: AppDeps): Promise<Response | undefined> {
-  if (ctx.info.path !== PATH) return undefined;
-  const members = deps.members?.(ctx.tenant);
-  if (members === undefined) throw serviceUnavailable('this process does not lead to the replicas');
+  const shard = PATH.exec(ctx.info.path)?.[1];
+  if (shard === undefined) return undefined;
+  if (deps.members === undefined) throw serviceUnavailable('this process does not lead to the replicas');
+  const members = deps.members(ctx.tenant, shard);
+  if (members === undefined) return undefined;
   const deadline = Date.now() + WORK_MS;
   const { method } = ctx.request;
   if (method === 'GET') return Response.json({ members: await members.show(deadline) });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Client } from '../../src/keyspace/client.ts';
 import type { Route } from '../../src/keyspace/route.ts';
+import { unknownFloor } from '../../src/keyspace/side-shard.ts';
 import {
   CompactedError,
   FutureRevisionError,
@@ -28,6 +29,7 @@ function clientOf(replicas: Record<number, Reply>) {
     members: undefined,
     learnAt: 0,
     readings: new Map(),
+    floor: unknownFloor(),
   };
   const route: Route = {
     tenant: 't',

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clusterKeys, serverNames } from '../certificates.ts';
 import { openFront, workerConfig } from '../cluster.ts';
-import { openDataFolder, writePrivately } from '../data-folder.ts';
+import { openDataFolder, tenantOf, writePrivately } from '../data-folder.ts';
 import { openEgress } from '../egress.ts';
 import { kubeconfig } from '../kubeconfig.ts';
 import { parseOptions } from '../options.ts';
@@ -22,8 +22,7 @@ export async function dev(args: string[]): Promise<number> {
   const record = openDataFolder(options, 1);
   const keys = await clusterKeys(join(options.data, 'pki'), serverNames('10.0.0.1', []));
   const token = keepToken(join(options.data, 'token'));
-  const replicas = Array.from({ length: record.replicas }, (_, i) => i + 1);
-  const config = JSON.parse(workerConfig(options, record.tenant, replicas, keys)) as Record<string, unknown>;
+  const config = JSON.parse(workerConfig(options, tenantOf(record), keys)) as Record<string, unknown>;
   config.staticTokens = `${token},kubernetes-admin,kubernetes-admin,"system:masters"\n${config.staticTokens}`;
   const variables = join(options.data, 'variables.env');
   const egressKey = randomBytes(32).toString('hex');

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join, resolve } from 'node:path';
+import { MAIN } from '../../keyspace/shards.ts';
 import { noteMembers } from '../data-folder.ts';
 import { UsageError } from '../options.ts';
 
-const PATH = '/gunwale/shards/main/replicas';
-const USAGE = 'Usage: npm run replicas -- [--data DIR] [list | replace ID | transfer ID]';
+const USAGE = 'Usage: npm run replicas -- [--data DIR] [--shard NAME] [list | replace ID | transfer ID]';
 const REQUEST_MS = 30_000;
 
 interface Members {
@@ -24,8 +24,8 @@ interface Answer {
 
 /** `npm run replicas`: shows the members of a running cluster, replaces one, or hands leadership over. */
 export async function replicas(args: string[]): Promise<number> {
-  const { data, action, id } = parse(args);
-  const send = client(data);
+  const { data, shard, action, id } = parse(args);
+  const send = client(data, shard);
   if (action === 'list') {
     print((await send('GET')).members!);
     return 0;
@@ -35,7 +35,7 @@ export async function replicas(args: string[]): Promise<number> {
     if (answer.done) {
       if (action === 'replace') process.stdout.write(`Replica ${answer.id} has taken the place of ${id}.\n`);
       print(answer.members!);
-      noteMembers(data, answer.members!.voters);
+      noteMembers(data, shard, answer.members!.voters);
       return 0;
     }
     const line = `replica ${answer.id}: ${answer.phase}`;
@@ -44,14 +44,15 @@ export async function replicas(args: string[]): Promise<number> {
   }
 }
 
-function parse(args: string[]): { data: string; action: string; id: number } {
+function parse(args: string[]): { data: string; shard: string; action: string; id: number } {
   const rest = [...args];
-  const at = rest.indexOf('--data');
-  const [, data = '.gunwale'] = at < 0 ? [] : rest.splice(at, 2);
+  const take = (flag: string) => (rest.includes(flag) ? rest.splice(rest.indexOf(flag), 2)[1] : undefined);
+  const data = take('--data') ?? '.gunwale';
+  const shard = take('--shard') ?? MAIN;
   const [action = 'list', id] = rest;
   const takesId = action === 'replace' || action === 'transfer';
   if ((action !== 'list' && !takesId) || (takesId && !/^[1-9]\d*$/.test(id ?? ''))) throw new UsageError(USAGE);
-  return { data: resolve(data), action, id: Number(id) };
+  return { data: resolve(data), shard, action, id: Number(id) };
 }
 
 function print({ leader, voters, learners }: Members): void {
@@ -63,7 +64,7 @@ function print({ leader, voters, learners }: Members): void {
 }
 
 /** Calls the running cluster with the administrator's certificate. */
-function client(data: string): (method: string, body?: object) => Promise<Answer> {
+function client(data: string, shard: string): (method: string, body?: object) => Promise<Answer> {
   const file = join(data, 'kubeconfig');
   if (!existsSync(file) || !existsSync(join(data, 'run.json'))) throw new UsageError(`No cluster runs on ${data}.`);
   const config = JSON.parse(readFileSync(file, 'utf8'));
@@ -78,7 +79,7 @@ function client(data: string): (method: string, body?: object) => Promise<Answer
     new Promise((resolve, reject) => {
       const headers = { 'content-type': 'application/json' };
       const outgoing = request(
-        `${cluster.server}${PATH}`,
+        `${cluster.server}/gunwale/shards/${encodeURIComponent(shard)}/replicas`,
         { ...tls, method, headers, timeout: REQUEST_MS },
         (answer) => {
           const chunks: Buffer[] = [];
