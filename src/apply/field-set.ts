@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '../api/object.ts';
 import { isObject } from '../api/object.ts';
+import { stringifyJson } from '../codec/json.ts';
 
 /**
  * A set of field paths, held as the tree that `fieldsV1` shows (KEP-555): keys are path elements (`f:name`, `k:{…}`, `v:…`,
@@ -219,7 +220,7 @@ function compareScalars(a: JsonValue, b: JsonValue): number {
 
 /** JSON of a scalar as it stands inside path elements: Go's, with HTML characters escaped. */
 export function scalarText(value: JsonValue): string {
-  if (typeof value !== 'string') return typeof value === 'bigint' ? value.toString() : JSON.stringify(value);
+  if (typeof value !== 'string') return stringifyJson(value);
   const text = JSON.stringify(value);
   return /[<>&\u2028\u2029]/.test(text)
     ? text.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -1,4 +1,5 @@
 import type { Requirement, Selector } from '../keyspace/types.ts';
+import { notFound } from '../status/status.ts';
 import type { Resource } from './resource.ts';
 
 /** Key prefix of a resource's records, without a trailing slash. Resources that store nothing have none. */
@@ -9,13 +10,13 @@ function root(resource: Resource): string {
 }
 
 /**
- * The storage key of one object. Fails closed: a name or namespace that could reach another key throws, whatever
- * validation let through.
+ * The storage key of one object. Fails closed: at a name or namespace that could reach another key there is nothing,
+ * whatever validation let through. Throws 404.
  */
 export function keyOf(resource: Resource, namespace: string, name: string): string {
   for (const part of resource.namespaced ? [namespace, name] : [name]) {
     if (part === '' || part === '.' || part === '..' || part.includes('/') || part.includes('\u0000')) {
-      throw new TypeError('a key part is empty or has a separator');
+      throw notFound({ group: resource.group, name: resource.resource }, name);
     }
   }
   return resource.namespaced ? `${root(resource)}/${namespace}/${name}` : `${root(resource)}/${name}`;

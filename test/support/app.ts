@@ -24,6 +24,8 @@ export interface Answer {
 
 export interface TestApp {
   keyspace: Keyspace;
+  /** Serves a request as it is. */
+  fetch(request: Request): Promise<Response>;
   /** Sends a request with a JSON body; answers with the parsed body, or its text. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
@@ -63,5 +65,5 @@ export async function testApp(namespaces: string[] = ['default'], outbound?: Out
   for (const name of namespaces) {
     await call('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   }
-  return { keyspace, call };
+  return { keyspace, call, fetch: async (request) => app.fetch(request) };
 }
