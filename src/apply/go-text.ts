@@ -4,11 +4,18 @@ import type { JsonValue } from '../api/object.ts';
 export function goText(value: JsonValue | undefined): string {
   if (value === null || value === undefined) return '<nil>';
   if (Array.isArray(value)) return `[${value.map(goText).join(' ')}]`;
+  if (typeof value === 'number') return goNumber(value);
   if (typeof value !== 'object') return String(value);
   const pairs = Object.keys(value)
     .sort()
     .map((key) => `${key}:${goText(value[key])}`);
   return `map[${pairs.join(' ')}]`;
+}
+
+/** Go writes exponents of two digits, and writes them from 0.0001 downwards. */
+function goNumber(value: number): string {
+  const text = value !== 0 && Math.abs(value) < 1e-4 ? value.toExponential() : String(value);
+  return text.replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
 /** Go's `%#v` of a decoded JSON value: `map[string]interface {}{"a":1}`, `[]interface {}{"x"}`. */

@@ -5,6 +5,7 @@ import type { ParsedValue } from './json.ts';
 import { plainValue } from './json.ts';
 import type { Field, Message, Scalar } from './plan.ts';
 import { assemble, goType, message, messageName, sortedMap, zeroElement } from './plan.ts';
+import { restoredInteger, restoreFault } from './restore.ts';
 
 /** A decoded object, and what a strict reading finds: `unknown field "spec.x"`, `duplicate field "metadata.name"`, in order. */
 export interface Decoded {
@@ -30,6 +31,19 @@ export function decodeTyped(parsed: ParsedValue, groupVersion: string, kind: str
   const decoder = new Decoder(parsed);
   const object = decoder.struct(message(name), parsed.value ?? {}) as KubeObject;
   return { object, strict: [...parsed.strict, ...decoder.findings] };
+}
+
+/**
+ * The same for what a strategic merge patch gives, which upstream converts field by field from an untyped map: whole
+ * numbers lose the bits that do not fit, and errors name kinds instead of fields. The object's `kind` and `apiVersion`
+ * are those asked for. Throws {@link DecodeError}.
+ */
+export function restoreTyped(value: JsonObject, groupVersion: string, kind: string): Decoded {
+  const name = messageName(groupVersion, kind);
+  if (name === undefined) throw new TypeError(`no type for ${groupVersion} ${kind}`);
+  const decoder = new Decoder(plainValue(null), [], true);
+  const object = decoder.struct(message(name), value) as KubeObject;
+  return { object: { ...object, apiVersion: groupVersion, kind }, strict: decoder.findings.sort() };
 }
 
 /** Whether a kind has a Go type. */
@@ -104,9 +118,13 @@ class Decoder {
   /** Fields on the way down with the message that holds each, for Go's error texts. */
   readonly #fields: { owner: Message; field: Field }[] = [];
 
-  constructor(parsed: ParsedValue, path: string[] = []) {
+  /** Whether as {@link restoreTyped} does. */
+  readonly #restoring: boolean;
+
+  constructor(parsed: ParsedValue, path: string[] = [], restoring = false) {
     this.#parsed = parsed;
     this.#path = path;
+    this.#restoring = restoring;
   }
 
   /** A JSON value as a message that is an object in JSON. Null gives the zero struct. */
@@ -116,7 +134,9 @@ class Decoder {
     const values: (JsonValue | undefined)[] = new Array(plan.fields.length);
     const entries = this.#parsed.entries.size === 0 ? undefined : this.#parsed.entries.get(value);
     if (entries !== undefined) this.#repeatedStruct(plan, entries, values);
-    else {
+    else if (this.#restoring) {
+      for (const [key, inner] of inGoOrder(plan, value)) this.#member(plan, key, inner, values);
+    } else {
       for (const key in value) {
         const inner = value[key];
         if (inner !== undefined) this.#member(plan, key, inner, values);
@@ -217,7 +237,7 @@ class Decoder {
       case 'bool':
         return typeof value === 'boolean' ? value : this.#wrongType(value, 'bool');
       case 'bytes':
-        return typeof value === 'string' ? canonicalBase64(value) : this.#wrongType(value, '[]uint8');
+        return typeof value === 'string' ? this.#bytes(value) : this.#wrongType(value, '[]uint8');
       case 'double':
         return typeof value === 'number' || typeof value === 'bigint'
           ? Number(value)
@@ -227,8 +247,18 @@ class Decoder {
     }
   }
 
+  #bytes(value: string): string {
+    try {
+      return canonicalBase64(value);
+    } catch (error) {
+      if (!this.#restoring || !(error instanceof DecodeError)) throw error;
+      throw new DecodeError(`error decoding from json: ${error.message}`);
+    }
+  }
+
   #integer(value: JsonValue, type: 'int32' | 'int64'): JsonValue {
     if (typeof value !== 'number' && typeof value !== 'bigint') return this.#wrongType(value, type);
+    if (this.#restoring) return restoredInteger(value, type) ?? this.#wrongType(value, type);
     const literal = this.#literal(value);
     const fits =
       type === 'int32' ? (Number(value) | 0) === value : typeof value === 'bigint' || Number.isSafeInteger(value);
@@ -242,7 +272,10 @@ class Decoder {
       if (read !== undefined) return read(value, () => this.#literal(value));
     } catch (error) {
       if (error instanceof Refused) throw new DecodeError(error.message);
-      if (error instanceof WrongType) return this.#wrongType(value, error.goType);
+      if (error instanceof WrongType) {
+        if (this.#restoring) throw new DecodeError(ofValue(jsonType(value), error.goType));
+        return this.#wrongType(value, error.goType);
+      }
       throw error;
     }
     return this.#schemaUnion(f, value);
@@ -279,6 +312,7 @@ class Decoder {
   }
 
   #wrongType(value: JsonValue, wanted: string): never {
+    if (this.#restoring) throw new DecodeError(restoreFault(value, wanted));
     const number = typeof value === 'number' || typeof value === 'bigint';
     const fractional = number && wanted.startsWith('int');
     throw this.#error(fractional ? `number ${this.#literal(value)}` : jsonType(value), wanted);
@@ -286,13 +320,22 @@ class Decoder {
 
   #error(what: string, wanted: string): DecodeError {
     const owner = this.#fields.at(-1)?.owner;
-    if (owner === undefined) return new DecodeError(`json: cannot unmarshal ${what} into Go value of type ${wanted}`);
+    if (owner === undefined) return new DecodeError(ofValue(what, wanted));
     const path = this.#fields.map(({ field }) => `${field.embedded}${field.name}`).join('.');
     return new DecodeError(
       `json: cannot unmarshal ${what} into Go struct field ${owner.goName}.${path} of type ${wanted}`,
     );
   }
 }
+
+/** Members in the order of the type's fields, those that it does not know at the end. */
+function inGoOrder(plan: Message, value: JsonObject): [string, JsonValue][] {
+  const position = ([key]: [string, unknown]) => plan.positions.get(key) ?? plan.fields.length;
+  const members = Object.entries(value).filter((member): member is [string, JsonValue] => member[1] !== undefined);
+  return members.sort((a, b) => position(a) - position(b));
+}
+
+const ofValue = (what: string, wanted: string) => `json: cannot unmarshal ${what} into Go value of type ${wanted}`;
 
 function jsonType(value: JsonValue): string {
   if (Array.isArray(value)) return 'array';

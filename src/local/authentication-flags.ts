@@ -9,7 +9,7 @@ import {
   SIGNING_ALGORITHMS,
 } from '../authn/jwt/configuration.ts';
 import { durationMilliseconds } from '../authz/configuration.ts';
-import { readGiven } from './files.ts';
+import { readCertificates, readGiven } from './files.ts';
 import { type Flag, names, UsageError } from './usage.ts';
 import { connectionOf } from './webhook-kubeconfig.ts';
 
@@ -128,9 +128,7 @@ function readConfiguration(path: string): v.InferOutput<typeof authenticationFil
 function requestHeader(flags: AuthenticationFlags): Pick<Given, 'requestHeader'> {
   const path = last(flags, 'requestheader-client-ca-file');
   if (path === undefined) return {};
-  const clientCA = readGiven('front proxy CA file', path);
-  if (!clientCA.includes('-----BEGIN CERTIFICATE-----'))
-    throw new UsageError(`The front proxy CA file ${path} holds no PEM certificate.`);
+  const clientCA = readCertificates('front proxy CA file', path);
   return {
     requestHeader: {
       clientCA,

@@ -1,14 +1,5 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createRequire } from 'node:module';
 import { connect } from 'node:net';
@@ -22,6 +13,7 @@ import { authorizationOf } from './authorization-flags.ts';
 import { type ClusterKeys, clusterKeys, serverNames } from './certificates.ts';
 import { openDataFolder, tenantOf, writePrivately } from './data-folder.ts';
 import { openEgress } from './egress.ts';
+import { readCertificates, readGiven } from './files.ts';
 import { type Front, type FrontOptions, startFront } from './front/front.ts';
 import { cfBlob } from './front/request-head.ts';
 import { kubeconfig } from './kubeconfig.ts';
@@ -150,10 +142,10 @@ function prepareFolders(runFolder: string, disks: string[]): string {
 export function workerConfig(options: Options, tenant: object, keys: ClusterKeys): string {
   return JSON.stringify({
     tenant,
-    clientCA: keys.ca.cert,
+    clientCA: keys.ca.cert + (options.clientCAFile ? readCertificates('client CA file', options.clientCAFile) : ''),
     serverCA: keys.ca.cert,
     auditPolicy: auditPolicyOf(options),
-    staticTokens: options.staticTokenFile ? readTokens(options.staticTokenFile) : '',
+    staticTokens: options.staticTokenFile ? readGiven('token file', options.staticTokenFile) : '',
     serviceAccountKeys: keys.serviceAccount,
     authentication: authenticationOf(options.authentication, SERVICE_ACCOUNT_ISSUER),
     authorization: authorizationOf(options.authorization),
@@ -172,21 +164,13 @@ export function workerConfig(options: Options, tenant: object, keys: ClusterKeys
 /** Text of the audit policy, checked, so that a wrong one fails the start. */
 function auditPolicyOf({ auditPolicyFile: path }: Options): string {
   if (path === undefined) return '';
-  if (!statSync(path, { throwIfNoEntry: false })?.isFile())
-    throw new UsageError(`The audit policy ${path} cannot be read.`);
-  const text = readFileSync(path, 'utf8');
+  const text = readGiven('audit policy', path);
   try {
     parseAuditPolicy(text);
   } catch (error) {
     throw new UsageError(`The audit policy ${path} is wrong: ${(error as Error).message}`);
   }
   return text;
-}
-
-function readTokens(path: string): string {
-  if (!statSync(path, { throwIfNoEntry: false })?.isFile())
-    throw new UsageError(`The token file ${path} cannot be read.`);
-  return readFileSync(path, 'utf8');
 }
 
 /** The first usable address of an IPv4 range, which the `kubernetes` Service gets. */

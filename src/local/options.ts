@@ -17,6 +17,7 @@ export interface Options {
   controlLoops: 'all' | 'none' | string[];
   admissionPlugins: PluginChoice;
   staticTokenFile: string | undefined;
+  clientCAFile: string | undefined;
   authentication: AuthenticationFlags;
   authorization: AuthorizationFlags;
   advertiseAddress: string;
@@ -108,11 +109,19 @@ const flags: Flag<Options>[] = [
     },
   },
   {
-    name: 'static-token-file',
+    name: 'token-auth-file',
     value: 'FILE',
     help: 'CSV lines: token,user,uid,"group1,group2"',
     set: (o, text) => {
       o.staticTokenFile = resolve(text);
+    },
+  },
+  {
+    name: 'client-ca-file',
+    value: 'FILE',
+    help: "PEM certificates that clients' may chain to, besides the cluster's own authority",
+    set: (o, text) => {
+      o.clientCAFile = resolve(text);
     },
   },
   {
@@ -211,6 +220,7 @@ export function parseOptions(args: string[]): Options {
     controlLoops: 'all',
     admissionPlugins: { enable: [], disable: [] },
     staticTokenFile: undefined,
+    clientCAFile: undefined,
     authentication: {},
     authorization: {},
     advertiseAddress: '127.0.0.1',

@@ -20,17 +20,24 @@ export class PolicyChangedError extends Error {
 }
 
 /**
- * Does something by the policy, and anew where the part that it went by changed meanwhile. Throws 429 where that does not
- * end. `warnings` loses what was added in vain.
+ * Does something by the policy, and anew where a part that it went by changed meanwhile. Once it is done, the parts that
+ * it followed bind the request no longer. A part that was followed before is for the caller, who has to do more anew.
+ * Throws 429 where that does not end. `warnings` loses what was added in vain.
  */
-export async function byPolicy<T>(warnings: string[], act: () => Promise<T>): Promise<T> {
+export async function byPolicy<T>(
+  { warnings, policy }: { warnings: string[]; policy?: RequestPolicy },
+  act: () => Promise<T>,
+): Promise<T> {
   const { length } = warnings;
+  const before = new Set(policy?.followed);
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     try {
       return await act();
     } catch (error) {
-      if (!(error instanceof PolicyChangedError)) throw error;
+      if (!(error instanceof PolicyChangedError) || before.has(error.part)) throw error;
       warnings.length = length;
+    } finally {
+      policy?.followOnly(before);
     }
   }
   throw policyKeepsChanging();
@@ -55,6 +62,7 @@ export class RequestPolicy {
   readonly #chain: AuthorizerChain;
   #bundle: PolicyBundle;
   readonly #checks = new Map<unknown, (bundle: PolicyBundle) => unknown>();
+  readonly #followed = new Set<string>();
 
   private constructor(tenant: TenantUid, keyspace: Keyspace, chain: AuthorizerChain, bundle: PolicyBundle) {
     this.#chain = chain;
@@ -114,12 +122,27 @@ export class RequestPolicy {
    */
   follow<T>(name: string, select: (bundle: PolicyBundle) => T, same: (a: T, b: T) => boolean): Promise<T> {
     let taken: { value: T } | undefined;
+    this.#followed.add(name);
     return this.decide((bundle) => {
       const value = select(bundle);
       if (taken !== undefined && !same(taken.value, value)) throw new PolicyChangedError(name);
       taken = { value };
       return value;
     }, name);
+  }
+
+  /** Names of the parts that the request goes by at the moment. */
+  get followed(): ReadonlySet<string> {
+    return this.#followed;
+  }
+
+  /** Lets go of every part but these. */
+  followOnly(names: ReadonlySet<string>): void {
+    for (const name of this.#followed) {
+      if (names.has(name)) continue;
+      this.#followed.delete(name);
+      this.#checks.delete(name);
+    }
   }
 
   /**

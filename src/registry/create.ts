@@ -62,7 +62,7 @@ export async function createObject(scope: Scope, object: KubeObject, steps: Crea
   dedupOwnerReferences(object, ctx.warnings, false);
   try {
     const managed = steps.manage(object);
-    return await byPolicy(ctx.warnings, async () => {
+    return await byPolicy(ctx, async () => {
       await admit(pluginsOf(ctx), attributesOf(scope, 'CREATE', managed, undefined));
       dedupOwnerReferences(managed, ctx.warnings, true);
       await checkEscalation(ctx, scope.resource, managed, undefined);

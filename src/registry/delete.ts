@@ -124,7 +124,7 @@ export async function deleteObject(scope: Scope, options: DeleteOptions, known?:
   let confirmed = false;
   for (;;) {
     const act = () => attempt(scope, options, key, record, confirmed);
-    const outcome = await byPolicy(ctx.warnings, act).catch(async (error: unknown) => {
+    const outcome = await byPolicy(ctx, act).catch(async (error: unknown) => {
       if (confirmed || !(error instanceof StatusError)) throw error;
       const current = await readConfirmed(ctx, key);
       if (current?.modRevision === record?.modRevision) throw error;

@@ -65,8 +65,10 @@ const token: Route = {
     const body = await readObject(ctx, expectedOf(resource, 'token'), options.fieldValidation);
     const { namespace, name } = ctx.info;
     const request: KubeObject = { ...body, metadata: {} };
-    await admitCall({ ctx, resource, subresource: 'token', namespace, name, options }, request);
-    return respondObject(ctx, row, await issueServiceAccountToken(config, ctx, body), 201);
+    const issued = await admitCall({ ctx, resource, subresource: 'token', namespace, name, options }, request, () =>
+      issueServiceAccountToken(config, ctx, body),
+    );
+    return respondObject(ctx, row, issued, 201);
   },
 };
 const scale: Route = {

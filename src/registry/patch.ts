@@ -1,10 +1,11 @@
-import { deepCopy, isObject, type JsonValue, type KubeObject } from '../api/object.ts';
+import { deepCopy, isObject, type JsonObject, type JsonValue, type KubeObject } from '../api/object.ts';
+import { goText } from '../apply/go-text.ts';
 import { jsonPatch, jsonPatchUnknownFields } from '../apply/json-patch.ts';
 import { mergePatch } from '../apply/merge-patch.ts';
 import { serverSideApply } from '../apply/server-side-apply.ts';
 import { strategicMergePatch } from '../apply/strategic-merge-patch.ts';
 import { type ParsedValue, parseJson, plainValue, stringifyJson } from '../codec/json.ts';
-import { type Decoded, decodeTyped, decodeUntyped, strictError } from '../codec/typed.ts';
+import { type Decoded, decodeTyped, decodeUntyped, restoreTyped, strictError } from '../codec/typed.ts';
 import { parseYaml } from '../codec/yaml.ts';
 import type { WriteOptions } from '../request/options.ts';
 import {
@@ -110,20 +111,34 @@ function mergeMechanism(scope: Scope, bytes: Uint8Array, options: WriteOptions):
 function strategicMechanism(scope: Scope, bytes: Uint8Array, options: WriteOptions): Mechanism {
   const parsed = parse(bytes, parseJson, '');
   const kind = kindTypeOf(scope.resource);
+  const shown = () => goText(parsed.value);
   return (existing) => {
     const patched = strategicMergePatch(existing, parsed.value, kind);
-    return finish(scope, options, patched, duplicates(parsed), () => stringifyJson(parsed.value));
+    return settle(scope, options, restored(scope, patched, shown), duplicates(parsed), shown);
   };
 }
 
-function finish(
+/** What a strategic merge gave as the resource's own kind, whatever kind the patch says. */
+function restored({ resource }: Scope, patched: JsonObject, shown: () => string): Decoded {
+  try {
+    return restoreTyped(patched, resource.groupVersion, resource.kind);
+  } catch (error) {
+    throw badResult(shown(), message(error));
+  }
+}
+
+function finish(scope: Scope, options: WriteOptions, patched: JsonValue, own: readonly string[]): KubeObject {
+  const shown = () => stringifyJson(patched);
+  return settle(scope, options, decodeResult(scope, patched, shown), own, shown);
+}
+
+function settle(
   scope: Scope,
   options: WriteOptions,
-  patched: JsonValue,
+  { object, strict }: Decoded,
   own: readonly string[],
-  shown = () => stringifyJson(patched),
+  shown: () => string,
 ): KubeObject {
-  const { object, strict } = decodeResult(scope, patched, shown);
   report(scope, options, [...own, ...strict], shown);
   object.metadata ??= {};
   return defaulted(scope.resource, scope.subresource, object);

@@ -9,7 +9,7 @@ import { checkTransform } from '../codec/table/partial.ts';
 import { stringifyYaml } from '../codec/yaml.ts';
 import type { EncodedAnswer, StoredRecord } from '../keyspace/types.ts';
 import type { RequestContext } from '../request/context.ts';
-import { endpoints, type Negotiated, negotiate, wantsPretty } from '../request/negotiate.ts';
+import { type Endpoint, endpoints, type Negotiated, negotiate, wantsPretty } from '../request/negotiate.ts';
 import { badRequest } from '../status/status.ts';
 import { readCustom } from './custom.ts';
 import type { Resource } from './resource.ts';
@@ -31,9 +31,17 @@ export function toObject(resource: Resource, record: StoredRecord): KubeObject {
   return readCustom(resource, object, record.meta.tag.schema === resource.custom.generation);
 }
 
+const calls = new Set(['binding', 'eviction', 'token']);
+
+function endpointOf({ info }: RequestContext, resource: Resource, collection: boolean): Endpoint {
+  if (resource.custom) return endpoints.custom;
+  if (collection) return endpoints.collection;
+  return calls.has(info.subresource) || !resource.verbs.has('get') ? endpoints.call : endpoints.object;
+}
+
 /** Which form of a resource the client wants; throws 406. */
 export function formOf(ctx: RequestContext, resource: Resource, collection: boolean): Negotiated {
-  const endpoint = resource.custom ? endpoints.custom : collection ? endpoints.collection : endpoints.object;
+  const endpoint = endpointOf(ctx, resource, collection);
   const { headers } = ctx.request;
   const pretty = wantsPretty(ctx.url.searchParams, headers.get('user-agent'));
   const form = negotiate(headers.get('accept'), endpoint, pretty);

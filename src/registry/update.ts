@@ -79,7 +79,7 @@ export async function updateObject(scope: Scope, update: Update): Promise<Writte
   let confirmed = false;
   for (;;) {
     const warned = ctx.warnings.length;
-    const outcome: Outcome = await byPolicy(ctx.warnings, () => attempt(scope, update, key, record, confirmed)).catch(
+    const outcome: Outcome = await byPolicy(ctx, () => attempt(scope, update, key, record, confirmed)).catch(
       async (error: unknown): Promise<Outcome> => {
         if (confirmed || !(error instanceof StatusError)) throw error;
         const current = await readConfirmed(ctx, key);

@@ -49,12 +49,15 @@ function metaTransforms(type: MediaType, to: Transform): boolean {
   if (to.kind === 'Table') return type !== PROTOBUF_TYPE;
   return to.kind === 'PartialObjectMetadata' || to.kind === 'PartialObjectMetadataList';
 }
+const metadataTransforms = (type: MediaType, to: Transform) => to.kind !== 'Table' && metaTransforms(type, to);
 const noTransforms = () => false;
 
 /** The kinds of endpoint that kube-apiserver has, as far as negotiation tells them apart. */
 export const endpoints = {
   /** One object of a built-in resource, and every write. */
   object: { routed: mediaTypes, plain: mediaTypes, transforms: metaTransforms },
+  /** What is only ever posted, such as reviews: it has no columns. */
+  call: { routed: mediaTypes, plain: mediaTypes, transforms: metadataTransforms },
   /** Lists and watches of a built-in resource. */
   collection: { routed: [...mediaTypes, ...streamTypes], plain: mediaTypes, transforms: metaTransforms },
   /** Everything of a custom resource: no protobuf but for metadata. */

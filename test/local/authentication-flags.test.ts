@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { authenticationOf } from '../../src/local/authentication-flags.ts';
+import type { ClusterKeys } from '../../src/local/certificates.ts';
+import { workerConfig } from '../../src/local/cluster.ts';
 import { parseOptions } from '../../src/local/options.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gunwale-flags-'));
@@ -124,5 +126,23 @@ describe('the flags of authentication', () => {
     ],
   ])('refuse %s', (_name, args, message) => {
     expect(() => read(...args)).toThrow(message);
+  });
+});
+
+describe('an authority of clients besides the own one', () => {
+  const own = { cert: 'OWN\n', key: '' };
+  const keys = { ca: own, server: own, admin: own, serviceAccount: [] } as unknown as ClusterKeys;
+  const clientCA = (...args: string[]) =>
+    (JSON.parse(workerConfig(parseOptions(args), {}, keys)) as { clientCA: string }).clientCA;
+
+  test('is trusted beside it', () => {
+    const pem = '-----BEGIN CERTIFICATE-----\nX\n';
+    expect(clientCA()).toBe('OWN\n');
+    expect(clientCA('--client-ca-file', file('clients.pem', pem))).toBe(`OWN\n${pem}`);
+  });
+
+  test('must be a file of certificates', () => {
+    expect(() => clientCA('--client-ca-file', file('empty.pem', 'x'))).toThrow('holds no PEM certificate');
+    expect(() => clientCA('--client-ca-file', join(folder, 'none'))).toThrow('cannot be read');
   });
 });

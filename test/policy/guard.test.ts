@@ -3,7 +3,7 @@ import { attributesOf } from '../../src/authz/attributes.ts';
 import { requireAllowed } from '../../src/authz/index.ts';
 import type { Batch, Keyspace } from '../../src/keyspace/types.ts';
 import { policyFor } from '../../src/policy/bundle.ts';
-import { RequestPolicy } from '../../src/policy/guard.ts';
+import { byPolicy, RequestPolicy } from '../../src/policy/guard.ts';
 import type { TenantUid } from '../../src/request/context.ts';
 import { infoOf } from '../authn/support.ts';
 import { binding, byKey, role, statusOf, store, userOf } from '../authz/support.ts';
@@ -144,5 +144,64 @@ describe('a request under the policy', () => {
     expect(policy.bundle.compiled.get(BINDING)).toBe(before.compiled.get(BINDING));
     expect(policy.bundle.rbac.rules('web', 'other')).toEqual([]);
     expect(calls.filter((c) => c === 'get')).toHaveLength(1);
+  });
+});
+
+describe('what is done by a part of the policy', () => {
+  const part = ({ revision }: { revision: number }) => revision;
+  const same = (a: number, b: number) => a === b;
+
+  async function setUp() {
+    const memory = memoryKeyspace();
+    await store(memory, bound);
+    const policy = await RequestPolicy.open(crypto.randomUUID() as TenantUid, memory);
+    let changes = 0;
+    return {
+      ctx: { warnings: ['before'], policy },
+      read: () => policy.keyspace.get(['/registry/pods/web/a'], linearizable),
+      change: () => store(memory, byKey(role('Role', 'web', `other-${++changes}`, []))),
+    };
+  }
+
+  test('is done anew when it changed meanwhile, without the warnings of the first time', async () => {
+    const { ctx, read, change } = await setUp();
+    let times = 0;
+    const done = await byPolicy(ctx, async () => {
+      const taken = await ctx.policy.follow('part', part, same);
+      ctx.warnings.push(`time ${++times}`);
+      if (times === 1) await change();
+      await read();
+      return taken;
+    });
+    expect([done, times, ctx.warnings]).toEqual([ctx.policy.bundle.revision, 2, ['before', 'time 2']]);
+  });
+
+  test('binds the request no longer once it is done or refused', async () => {
+    const { ctx, read, change } = await setUp();
+    await byPolicy(ctx, () => ctx.policy.follow('part', part, same));
+    await change();
+    await read();
+    const refused = byPolicy(ctx, async () => {
+      await ctx.policy.follow('part', part, same);
+      throw new Error('refused');
+    });
+    await expect(refused).rejects.toThrow('refused');
+    await change();
+    await read();
+  });
+
+  test('is the outer one’s to do anew when the inner one finds out', async () => {
+    const { ctx, read, change } = await setUp();
+    const done: string[] = [];
+    await byPolicy(ctx, async () => {
+      await ctx.policy.follow('outer', part, same);
+      done.push('outer');
+      await byPolicy(ctx, async () => {
+        done.push('inner');
+        if (done.length === 2) await change();
+        await read();
+      });
+    });
+    expect(done).toEqual(['outer', 'inner', 'outer', 'inner']);
   });
 });

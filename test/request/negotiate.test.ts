@@ -126,3 +126,11 @@ describe('pretty', () => {
     expect(negotiate(`${J};pretty=1`, endpoints.object).pretty).toBe(true);
   });
 });
+
+describe('what is only ever posted', () => {
+  it.each([
+    [J + meta('Table'), only406],
+    [`${J}${meta('Table')},${J}`, J],
+    [`${J}${meta('PartialObjectMetadata')}`, `${J} PartialObjectMetadata v1`],
+  ])('%s', (accept, expected) => expect(outcome(accept, endpoints.call)).toBe(expected));
+});

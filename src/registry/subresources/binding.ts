@@ -59,7 +59,7 @@ export async function serveBinding(ctx: RequestContext, resource: Resource): Pro
   const expected = { group: '', version: 'v1', kind: 'Binding', custom: false };
   const binding = (await readObject(ctx, expected, options.fieldValidation)) as KubeObject;
   binding.metadata ??= {};
-  const { name = '', namespace = '', uid, resourceVersion } = binding.metadata;
+  const { name = '', namespace = '' } = binding.metadata;
   if (namespace !== '' && namespace !== ctx.info.namespace) {
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
   }
@@ -68,7 +68,12 @@ export async function serveBinding(ctx: RequestContext, resource: Resource): Pro
   }
   const pods = builtins.get('v1')!.get('pods')!;
   const scope: Scope = { ctx, resource: pods, subresource: '', namespace: ctx.info.namespace, name, options };
-  await admitCall({ ...scope, subresource: 'binding' }, binding);
+  await admitCall({ ...scope, subresource: 'binding' }, binding, () => bind(scope, binding));
+  return respondObject(ctx, resource, success(201), 201);
+}
+
+async function bind(scope: Scope, binding: KubeObject): Promise<void> {
+  const { uid, resourceVersion } = binding.metadata;
   const target = objectAt(binding, 'target');
   const faults: string[] = [];
   if (target.kind && target.kind !== 'Node') {
@@ -81,10 +86,9 @@ export async function serveBinding(ctx: RequestContext, resource: Resource): Pro
     ...(uid === undefined ? {} : { uid }),
     transform: (pod) => {
       if (resourceVersion !== undefined && resourceVersion !== pod!.metadata.resourceVersion) {
-        throw conflict(subject(scope), name, OPTIMISTIC_LOCK);
+        throw conflict(subject(scope), scope.name, OPTIMISTIC_LOCK);
       }
-      return bound(pod!, binding, String(target.name), ctx.now());
+      return bound(pod!, binding, String(target.name), scope.ctx.now());
     },
   });
-  return respondObject(ctx, resource, success(201), 201);
 }

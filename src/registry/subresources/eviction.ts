@@ -178,7 +178,7 @@ export async function serveEviction(ctx: RequestContext, resource: Resource): Pr
   const asked = validDeleteOptions(objectAt(eviction, 'deleteOptions') as RawDeleteOptions);
   const deleteOptions: DeleteOptions = { ...asked, dryRun: asked.dryRun || options.dryRun };
   const scope: Scope = { ctx, resource, subresource: '', namespace, name, options: deleteOptions };
-  await admitCall({ ...scope, subresource: 'eviction' }, eviction);
+  await admitCall({ ...scope, subresource: 'eviction' }, eviction, async () => ctx.policy?.confirm());
   const pdbs = builtins.get('policy/v1')!.get('poddisruptionbudgets')!;
   for (let tries = 1; ; tries++) {
     try {
