@@ -6,8 +6,8 @@ import type { TenantUid } from '../request/context.ts';
 import { StatusError, tooManyRequests } from '../status/status.ts';
 import { notePolicyRevision, type PolicyBundle, policyAsOf, policyFor } from './bundle.ts';
 
-/** How often a write is decided anew because the policy moved under it. */
-const ATTEMPTS = 10;
+/** How often a write is decided anew because the policy moved under it: writers of policy do that to each other. */
+const ATTEMPTS = 60;
 
 /** What a request did by a part of the policy has to be done anew: that part changed meanwhile. */
 export class PolicyChangedError extends Error {

@@ -38,7 +38,7 @@ async function tried(hook: Tree): Promise<Tree> {
   );
 }
 
-test('every scenario comes out as with kube-apiserver', { timeout: 120_000 }, async () => {
+test('every scenario comes out as with kube-apiserver', { timeout: 240_000 }, async () => {
   const findings: Record<string, Tree> = {};
   for await (const [what, outcome] of play(stage)) findings[what] = outcome;
   expect(findings).toEqual(expected);

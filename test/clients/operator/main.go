@@ -1,5 +1,5 @@
 // An operator as projects build theirs with controller-runtime: leader election by lease, a cached client, a reconciler
-// with a finalizer, owner references, status conditions and events.
+// with a finalizer, owner references, status conditions and events, and webhooks of its own.
 package main
 
 import (
@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"gunwale.test/operator/api"
 )
@@ -104,6 +105,8 @@ func (r *reconciler) cleanUp(ctx context.Context, site *api.Website) error {
 
 func run() error {
 	namespace := flag.String("namespace", "default", "namespace of the leader's lease")
+	port := flag.Int("webhook-port", 0, "port of the webhooks; 0: none are served")
+	certificates := flag.String("webhook-cert-dir", "", "folder of tls.crt and tls.key of the webhooks")
 	flag.Parse()
 	ctrl.SetLogger(zap.New())
 	scheme := runtime.NewScheme()
@@ -116,6 +119,7 @@ func run() error {
 	manager, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
 		Scheme:                  scheme,
 		Metrics:                 server.Options{BindAddress: "0"},
+		WebhookServer:           webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: *port, CertDir: *certificates}),
 		LeaderElection:          true,
 		LeaderElectionID:        "websites.operator.gunwale.test",
 		LeaderElectionNamespace: *namespace,
@@ -130,6 +134,11 @@ func run() error {
 	err = ctrl.NewControllerManagedBy(manager).For(&api.Website{}).Owns(&appsv1.Deployment{}).Complete(r)
 	if err != nil {
 		return err
+	}
+	if *port != 0 {
+		if err := serveHooks(manager); err != nil {
+			return err
+		}
 	}
 	return manager.Start(ctrl.SetupSignalHandler())
 }
