@@ -134,6 +134,20 @@ async function eventually(good: () => boolean): Promise<void> {
   expect(good()).toBe(true);
 }
 
+describe('a method that the runtime does not know', () => {
+  test('reaches the Worker as one that the API does not know, over HTTP/2', async () => {
+    await http2('/echo', { ':method': 'BREW' });
+    expect(seen[0]!.method).toBe('PROPFIND');
+  });
+
+  test('is refused as by the API over HTTP/1.1; what cannot be read gets an answer too', async () => {
+    expect(await raw('BREW /api HTTP/1.1\r\nhost: a\r\n\r\n')).toMatch(/^HTTP\/1.1 405 .*"code":405/s);
+    expect(await raw('nonsense\r\n\r\n')).toMatch(/^HTTP\/1.1 40[05] /);
+    expect(await raw(`GET /api HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(300_000)}\r\n\r\n`)).toMatch(/^HTTP\/1.1 431 /);
+    expect(seen).toEqual([]);
+  });
+});
+
 describe('the client certificate', () => {
   const cf = () => JSON.parse(String(seen[0]!.headers[CF_HEADER])).tlsClientAuth;
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { localAnswer } from './local-answer.ts';
-import { contentLength, http1Field, type IncomingHead, type Refusal, refusal } from './request-head.ts';
+import { contentLength, http1Field, type IncomingHead, passedMethod, type Refusal, refusal } from './request-head.ts';
 import type { ResponseHead } from './response-parser.ts';
 import type { ResponseSink, UpstreamConnection, UpstreamPool } from './upstream.ts';
 import { UpstreamRequest } from './upstream-request.ts';
@@ -22,9 +22,30 @@ export function http1Server(pool: UpstreamPool, clientLines: ClientLines): Serve
   });
   server.on('request', (request, response) => forward(request, response, pool, clientLines(request.socket)));
   server.on('upgrade', (request, socket, head) => upgrade(request, socket, head, pool, clientLines(socket)));
-  server.on('clientError', (_error, socket) => socket.destroy());
+  server.on('clientError', (error, socket) => answerUnread(error, socket));
   return server;
 }
+
+/** Answers what Node's parser could not read, as Go's server does; an unknown method gets the API's answer. */
+function answerUnread({ code }: NodeJS.ErrnoException, socket: Duplex): void {
+  if (!socket.writable || code === 'ECONNRESET') socket.destroy();
+  else if (code === 'HPE_INVALID_METHOD')
+    socket.end(unread('405 Method Not Allowed', 'application/json', UNKNOWN_METHOD));
+  else {
+    const status = code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request';
+    socket.end(unread(status, 'text/plain; charset=utf-8', status));
+  }
+}
+
+const UNKNOWN_METHOD = localAnswer({
+  status: 405,
+  reason: 'MethodNotAllowed',
+  message: 'the server does not allow this method on the requested resource',
+  details: true,
+}).body;
+
+const unread = (status: string, type: string, body: string | Uint8Array) =>
+  `HTTP/1.1 ${status}\r\ncontent-type: ${type}\r\nconnection: close\r\n\r\n${body}`;
 
 function incoming(request: IncomingMessage): IncomingHead {
   const head: IncomingHead = {
@@ -46,7 +67,7 @@ function incoming(request: IncomingMessage): IncomingHead {
 }
 
 function headText(head: IncomingHead, extra: string): string {
-  return `${head.method} ${head.path} HTTP/1.1\r\nhost: ${head.host || 'localhost'}\r\n${head.lines}${extra}`;
+  return `${passedMethod(head.method)} ${head.path} HTTP/1.1\r\nhost: ${head.host || 'localhost'}\r\n${head.lines}${extra}`;
 }
 
 function forward(request: IncomingMessage, response: ServerResponse, pool: UpstreamPool, lines: string): void {

@@ -1,5 +1,5 @@
 import type { RequestField } from './request-head.ts';
-import { contentLength, type IncomingHead, type Refusal, refusal } from './request-head.ts';
+import { contentLength, type IncomingHead, passedMethod, type Refusal, refusal } from './request-head.ts';
 import type { ResponseHead } from './response-parser.ts';
 import type { ResponseSink } from './upstream.ts';
 import type { UpstreamRequest } from './upstream-request.ts';
@@ -92,7 +92,7 @@ export class Http2Stream implements ResponseSink {
 
   #begin({ method, path, host, lines, contentLength: length }: IncomingHead): void {
     const cookies = this.#cookies ? `cookie: ${this.#cookies}\r\n` : '';
-    const text = `${method} ${path} HTTP/1.1\r\nhost: ${host || 'localhost'}\r\n${lines}${cookies}${this.#host.clientLines}`;
+    const text = `${passedMethod(method)} ${path} HTTP/1.1\r\nhost: ${host || 'localhost'}\r\n${lines}${cookies}${this.#host.clientLines}`;
     this.#upstream = this.#host.request(text, length, this);
     if (this.requestEnded) this.#upstream.end();
   }

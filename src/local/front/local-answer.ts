@@ -3,8 +3,9 @@ import type { Refusal } from './request-head.ts';
 import type { ResponseHead } from './response-parser.ts';
 
 /** The Status, as kube-apiserver words it, of a request that never reached the API. */
-export function localAnswer({ status, reason, message }: Refusal): { head: ResponseHead; body: Buffer } {
-  const failure = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code: status };
+export function localAnswer({ status, reason, message, details }: Refusal): { head: ResponseHead; body: Buffer } {
+  const outcome = { status: 'Failure', message, reason, ...(details ? { details: {} } : {}), code: status };
+  const failure = { kind: 'Status', apiVersion: 'v1', metadata: {}, ...outcome };
   const body = Buffer.from(JSON.stringify(failure));
   const fields = Object.entries({ 'content-type': 'application/json', 'content-length': String(body.length) });
   return {

@@ -13,6 +13,8 @@ export interface Refusal {
   /** Of the Status in the body; the status line carries the same in words. */
   reason: string;
   message: string;
+  /** The Status has empty details. */
+  details?: boolean;
 }
 
 /** The parts of a request as they came in. */
@@ -69,6 +71,14 @@ export function refusal({ method, path, host, contentLength: length }: IncomingH
   const good = METHOD.test(method) && TARGET.test(path) && HOST.test(host) && length > -2;
   return good ? undefined : { status: 400, reason: 'BadRequest', message: 'malformed request line or headers' };
 }
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+/**
+ * The method under which a request goes to the Worker. workerd answers 501 by itself to any that it does not know, so that
+ * they go as one that it knows and the API does not: who asks is refused as by the API.
+ */
+export const passedMethod = (method: string): string => (METHODS.has(method) ? method : 'PROPFIND');
 
 /** Headers that the front adds: who the client is. Constant for a connection. */
 export function clientLines(cfBlobHeader: string, certificate: Buffer | undefined, address: string): string {
