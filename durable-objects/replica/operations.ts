@@ -28,9 +28,9 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
     'get',
     async (driver, body, suspect) => {
       const { consistency, keys } = decodeGet(body);
-      await driver.readable(consistency, suspect);
-      if (consistency.type === 'turn') await driver.turnOn(keys[0] ?? '');
-      else if (consistency.type === 'linearizable') for (const key of keys) driver.turnDone(key);
+      await driver.reading.readable(consistency, suspect);
+      if (consistency.type === 'turn') await driver.reading.turnOn(keys[0] ?? '');
+      else if (consistency.type === 'linearizable') for (const key of keys) driver.reading.turnDone(key);
       const { revision, policy } = driver.state.scalars;
       const records = keys.map((key) => recordOf(driver.state.get(key)));
       return encodeGetAnswer(driver.leader, revision, policy, records);
@@ -40,7 +40,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
     'list',
     async (driver, body, suspect) => {
       const { consistency, ...query } = decodeList(body);
-      await driver.readable(consistency, suspect);
+      await driver.reading.readable(consistency, suspect);
       const { revision: now, policy } = driver.state.scalars;
       const revision = consistency.type === 'exact' ? consistency.revision : undefined;
       const page = listPage(driver.state, { ...query, revision });
@@ -67,7 +67,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
   [
     'work',
     async (driver, body, suspect) => {
-      await driver.readable({ type: 'linearizable' }, suspect);
+      await driver.reading.readable({ type: 'linearizable' }, suspect);
       return encodeWorkAnswer(driver.leader, driver.state.work(new Reader(body).varint()));
     },
   ],

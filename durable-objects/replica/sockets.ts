@@ -208,8 +208,8 @@ export class WatchSockets implements HubSink {
 /** Where a watch begins, once the replica is as fresh as it must be. */
 async function startOf(driver: Driver, { start }: WatchSpec): Promise<Cursor> {
   const resumed = start.type === 'after' || start.type === 'state';
-  await driver.readable(resumed ? { type: 'linearizable' } : start.consistency, 0);
-  if (resumed) await driver.reached(start.revision);
+  await driver.reading.readable(resumed ? { type: 'linearizable' } : start.consistency, 0);
+  if (resumed) await driver.reading.reached(start.revision);
   const { revision } = driver.state.scalars;
   if (start.type === 'after') return { phase: 'events', revision: start.revision };
   if (start.type === 'state') return { phase: 'state', revision: start.revision, after: start.after };

@@ -1,4 +1,5 @@
-import { Driver, type Host } from '../../durable-objects/replica/driver.ts';
+import { Driver } from '../../durable-objects/replica/driver.ts';
+import type { Host } from '../../durable-objects/replica/host.ts';
 import { RaftLog } from '../../durable-objects/replica/raft-log.ts';
 import type { Sql } from '../../durable-objects/replica/sql.ts';
 import { SqlStorage } from '../../durable-objects/replica/sql-storage.ts';

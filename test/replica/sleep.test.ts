@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Driver, type Host } from '../../durable-objects/replica/driver.ts';
+import { Driver } from '../../durable-objects/replica/driver.ts';
+import type { Host } from '../../durable-objects/replica/host.ts';
 import { RaftLog } from '../../durable-objects/replica/raft-log.ts';
 import { SqlStorage } from '../../durable-objects/replica/sql-storage.ts';
 import type { Operation } from '../../src/keyspace/types.ts';
@@ -107,7 +108,7 @@ describe('a replica that sleeps', () => {
     for (let wakes = 0; wakes < 10; wakes++) {
       await bench.until(bench.now + 20_000);
       bench.load();
-      await bench.driver.readable({ type: 'linearizable' }, 0);
+      await bench.driver.reading.readable({ type: 'linearizable' }, 0);
     }
     expect(bench.driver.state.scalars.compacted).toBeLessThan(revision);
     await bench.until(bench.now + 10_000);
@@ -121,13 +122,13 @@ describe('a replica that sleeps', () => {
 describe('a replica that is woken and knows no leader', () => {
   it('starts an election at once when it is the first of its group', () => {
     const bench = new Bench(1, [1, 2, 3]);
-    bench.driver.readable({ type: 'linearizable' }, 0).catch(() => undefined);
+    bench.driver.reading.readable({ type: 'linearizable' }, 0).catch(() => undefined);
     expect(bench.driver.status().role).not.toBe('follower');
   });
 
   it('starts one a moment later when it is another, long before its election timeout', async () => {
     const bench = new Bench(3, [1, 2, 3]);
-    bench.driver.readable({ type: 'linearizable' }, 0).catch(() => undefined);
+    bench.driver.reading.readable({ type: 'linearizable' }, 0).catch(() => undefined);
     expect(bench.driver.status().role).toBe('follower');
     await bench.until(bench.now + 100);
     expect(bench.sent).toContain('pre-vote to 1');

@@ -1,6 +1,7 @@
 import { decodeFrame, encodeFrame } from '../../../durable-objects/raft/codec.ts';
 import type { Message } from '../../../durable-objects/raft/types.ts';
-import { Driver, type Host } from '../../../durable-objects/replica/driver.ts';
+import { Driver } from '../../../durable-objects/replica/driver.ts';
+import type { Host } from '../../../durable-objects/replica/host.ts';
 import { RaftLog } from '../../../durable-objects/replica/raft-log.ts';
 import type { Refusal } from '../../../durable-objects/replica/refusal.ts';
 import type { Sql } from '../../../durable-objects/replica/sql.ts';
