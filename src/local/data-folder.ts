@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import { MAIN } from '../keyspace/shards.ts';
+import { MAIN, shardsFault } from '../keyspace/shards.ts';
 import type { Options } from './options.ts';
 import { UsageError } from './options.ts';
 
@@ -71,6 +71,8 @@ function readRecord(path: string): ClusterRecord {
   }
   const record = v.safeParse(schema, json);
   if (!record.success) throw failure;
+  const fault = shardsFault(record.output.shards);
+  if (fault !== undefined) throw new UsageError(`${path}: ${fault}`);
   return record.output;
 }
 
