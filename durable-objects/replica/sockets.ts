@@ -201,7 +201,12 @@ export class WatchSockets implements HubSink {
     this.#ids.delete(socket);
     const spec = this.#specs.get(id);
     this.#specs.delete(id);
-    if (spec === undefined || spec.length > MAX_ATTACHED_SPEC) this.#sql.exec('DELETE FROM watches WHERE id = ?', id);
+    if (spec !== undefined && spec.length <= MAX_ATTACHED_SPEC) return;
+    try {
+      this.#sql.exec('DELETE FROM watches WHERE id = ?', id);
+    } catch {
+      // A failing disk, often the very reason why all watches end: the others must end all the same.
+    }
   }
 }
 

@@ -163,16 +163,20 @@ class ReplicaWatch implements WatchStream {
     socket.accept();
     return new Promise((resolve, reject) => {
       let started = false;
+      let abandoned = false;
       const lost = (error: DialError) => {
         if (!started) reject(error);
         else if (this.#socket === socket) this.#lost();
       };
       const giveUp = () => {
+        abandoned = true;
         lost(new DialError('unavailable'));
         closeQuietly(socket);
       };
       signal.addEventListener('abort', giveUp, { once: true });
       socket.addEventListener('message', ({ data }) => {
+        // What was under way on a socket that was given up comes all the same; the watch goes on elsewhere by then.
+        if (abandoned) return;
         this.#heardAt = this.#surroundings.now();
         if (typeof data === 'string' || (started && this.#socket !== socket)) return;
         const bytes = new Uint8Array(data as ArrayBuffer);

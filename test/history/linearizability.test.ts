@@ -65,6 +65,11 @@ const BAD: Record<string, Operation[]> = {
     [0, 1, get, read('a', 1)],
     [2, 3, put('a'), unknown],
   ),
+  'a write replaced what another had replaced before': history(
+    [0, 1, put('a'), done(1)],
+    [2, 5, put('b'), { type: 'done', revision: 2, replaced: { value: 'a', revision: 1 } }],
+    [2, 5, put('c'), { type: 'done', revision: 3, replaced: { value: 'a', revision: 1 } }],
+  ),
   'a refusal shows what was never there': history(
     [0, 1, put('a'), done(1)],
     [2, 3, put('c', { type: 'absent' }), { type: 'failed', current: { value: 'b', revision: 9 } }],
@@ -95,6 +100,20 @@ const GOOD: Record<string, Operation[]> = {
     [2, 3, put('b', { type: 'revision', revision: 1 }), unknown],
     [4, 5, put('c', { type: 'revision', revision: 1 }), { type: 'failed' }],
   ),
+  'a condition on what only a write of unknown outcome can have made': history(
+    [0, 1, put('a'), unknown],
+    [
+      2,
+      3,
+      put('b', { type: 'revision', revision: 1 }),
+      { type: 'done', revision: 2, replaced: { value: 'a', revision: 1 } },
+    ],
+  ),
+  'a write that needs what only an unseen write can have made': history(
+    [0, 1, put('a'), unknown],
+    [2, 3, put('b', { type: 'exists' }), unknown],
+    [4, 5, get, read('b', 2)],
+  ),
   'keys by themselves': history([0, 1, put('a'), done(1), 'k'], [2, 3, get, read(), 'l']),
 };
 
@@ -117,14 +136,24 @@ it('running out of time is a failure', () => {
     [101, 102, get, read('v1', 2)],
     [103, 104, get, read('v2', 3)],
   ];
-  expect(checkLinearizable(history(...writes, ...reads), 10_000)).toMatchObject({ ok: false, reason: 'budget' });
+  expect(checkLinearizable(history(...writes, ...reads), new Map(), 10_000)).toMatchObject({
+    ok: false,
+    reason: 'budget',
+  });
 });
+
+const CONDITIONS = {
+  put: undefined,
+  create: { type: 'absent' },
+  replace: { type: 'exists' },
+  delete: undefined,
+} as const;
 
 /** Short histories of random requests, some with random answers: right ones and wrong ones. */
 const operation = fc.record({
   start: fc.nat(8),
   length: fc.nat(6),
-  kind: fc.constantFrom('get' as const, 'put' as const, 'create' as const, 'delete' as const),
+  kind: fc.constantFrom('get' as const, 'put' as const, 'create' as const, 'replace' as const, 'delete' as const),
   seen: fc.nat(5),
   fate: fc.constantFrom('done' as const, 'done' as const, 'done' as const, 'failed' as const, 'unknown' as const),
 });
@@ -138,9 +167,9 @@ describe('the search', () => {
           const value = seen < drafts.length && drafts[seen]!.kind !== 'get' ? `v${seen}` : undefined;
           const base = { client: `c${at}`, key: 'k', start: start * 2, end: start * 2 + length * 2 + 1 };
           if (kind === 'get') return { ...base, request: get, outcome: read(value, seen) };
-          const request: Request =
-            kind === 'delete' ? { type: 'delete' } : put(`v${at}`, kind === 'create' ? { type: 'absent' } : undefined);
-          const refused = fate === 'failed' && kind === 'create';
+          const condition = CONDITIONS[kind];
+          const request: Request = kind === 'delete' ? { type: 'delete' } : put(`v${at}`, condition);
+          const refused = fate === 'failed' && condition !== undefined;
           const outcome: Outcome = refused ? { type: 'failed' } : fate === 'unknown' ? unknown : done(at);
           return { ...base, request, outcome };
         });
@@ -165,7 +194,7 @@ function anyOrder(left: readonly Operation[], placed: readonly Operation[], stat
       const shown = outcome.type === 'read' ? (outcome.record?.value ?? null) : null;
       return shown === state && anyOrder(others, [...placed, next], state);
     }
-    const holds = request.condition === undefined || state === null;
+    const holds = request.condition === undefined || (request.condition.type === 'absent') === (state === null);
     const written = request.type === 'put' ? request.value : null;
     if (outcome.type === 'unknown') return anyOrder(others, [...placed, next], holds ? written : state);
     if (outcome.type === 'failed') return !holds && anyOrder(others, [...placed, next], state);

@@ -18,17 +18,22 @@ type Step = (state: State) => State | undefined;
  * Whether some order of the operations, compatible with real time, explains every answer: each key is a register with
  * conditional writes, checked by itself (linearizability is local). The search is Wing and Gong's with Lowe's memory of
  * configurations seen, as in porcupine. Operations of unknown outcome may take effect at any time after their start, or
- * never.
+ * never. `known`: further records that were shown to clients, by revision (in lists and watches): conditions on a revision
+ * may come from there.
  */
-export function checkLinearizable(operations: readonly Operation[], budget = BUDGET): Verdict {
+export function checkLinearizable(
+  operations: readonly Operation[],
+  known: ReadonlyMap<number, string> = new Map(),
+  budget = BUDGET,
+): Verdict {
   const byKey = new Map<string, Operation[]>();
   for (const operation of operations) {
-    const known = byKey.get(operation.key);
-    if (known === undefined) byKey.set(operation.key, [operation]);
-    else known.push(operation);
+    const others = byKey.get(operation.key);
+    if (others === undefined) byKey.set(operation.key, [operation]);
+    else others.push(operation);
   }
   for (const [key, own] of byKey) {
-    const { reason, stuck } = new Search(own).run(budget);
+    const { reason, stuck } = new Search(own, known).run(budget);
     if (reason !== undefined) return { ok: false, key, reason, stuck };
   }
   return { ok: true };
@@ -50,9 +55,9 @@ class Search {
   readonly #needed: number;
   readonly #head: Moment = { operation: -1, end: undefined, previous: undefined, next: undefined };
 
-  constructor(operations: readonly Operation[]) {
-    this.#operations = withoutUnseen(operations);
-    const values = valuesByRevision(operations);
+  constructor(operations: readonly Operation[], known: ReadonlyMap<number, string>) {
+    const values = valuesByRevision(operations, known);
+    this.#operations = withoutUnseen(operations, values);
     this.#steps = this.#operations.map((operation) => stepOf(operation, values));
     this.#needed = this.#operations.filter(({ outcome }) => outcome.type !== 'unknown').length;
     this.#link();
@@ -155,26 +160,38 @@ function unlift(start: Moment): void {
 
 /**
  * Leaves out writes of unknown outcome whose value nobody was ever shown: if such a write happened, it was overwritten
- * before anybody looked, and the same order without it explains as much, unless a failed condition tells nothing of what
- * it met.
+ * before anybody looked, and the same order without it explains as much, unless some condition depends on what it met and
+ * does not tell.
  */
-function withoutUnseen(operations: readonly Operation[]): readonly Operation[] {
-  const mute = operations.some(({ outcome }) => outcome.type === 'failed' && outcome.current === undefined);
-  if (mute) return operations;
-  const seen = new Set(operations.flatMap(({ outcome }) => shownIn(outcome)?.value ?? []));
+function withoutUnseen(operations: readonly Operation[], values: ReadonlyMap<number, string>): readonly Operation[] {
+  if (operations.some(meetsUntold)) return operations;
+  const seen = new Set(
+    operations.flatMap(({ request, outcome }) => {
+      const condition = request.type === 'get' ? undefined : request.condition;
+      const expected = condition?.type === 'revision' ? values.get(condition.revision) : undefined;
+      return [expected ?? [], shownIn(outcome)?.value ?? []].flat();
+    }),
+  );
   return operations.filter(({ request, outcome }) => {
     return outcome.type !== 'unknown' || (request.type === 'put' ? seen.has(request.value) : request.type === 'delete');
   });
 }
 
+function meetsUntold({ request, outcome }: Operation): boolean {
+  if (outcome.type === 'failed') return outcome.current === undefined;
+  const exists = request.type === 'put' && request.condition?.type === 'exists';
+  return exists && (outcome.type === 'unknown' || (outcome.type === 'done' && outcome.replaced === undefined));
+}
+
 function shownIn(outcome: Operation['outcome']): Shown | undefined {
   if (outcome.type === 'read') return outcome.record;
+  if (outcome.type === 'done') return outcome.replaced ?? undefined;
   return outcome.type === 'failed' ? (outcome.current ?? undefined) : undefined;
 }
 
 /** Which value each revision has, by everything that was answered. */
-function valuesByRevision(operations: readonly Operation[]): Map<number, string> {
-  const values = new Map<number, string>();
+function valuesByRevision(operations: readonly Operation[], known: ReadonlyMap<number, string>): Map<number, string> {
+  const values = new Map(known);
   for (const { request, outcome } of operations) {
     const shown = shownIn(outcome);
     if (shown !== undefined) values.set(shown.revision, shown.value);
@@ -191,7 +208,10 @@ function stepOf({ request, outcome }: Operation, values: ReadonlyMap<number, str
   }
   const holds = conditionOf(request.condition, values);
   const written = request.type === 'put' ? request.value : null;
-  if (outcome.type === 'done') return (state) => (holds(state) ? written : undefined);
+  if (outcome.type === 'done') {
+    const replaced = outcome.replaced === undefined ? undefined : (outcome.replaced?.value ?? null);
+    return (state) => (holds(state) && (replaced === undefined || replaced === state) ? written : undefined);
+  }
   if (outcome.type === 'unknown') return (state) => (holds(state) ? written : state);
   const current = outcome.type === 'failed' ? outcome.current : undefined;
   const met = current === undefined ? undefined : (current?.value ?? null);

@@ -21,8 +21,8 @@ export type Request =
 export type Outcome =
   /** What a get showed. */
   | { type: 'read'; record: Shown | undefined }
-  /** The write happened; `revision` where the answer tells it. */
-  | { type: 'done'; revision?: number }
+  /** The write happened; `revision` and what it replaced (null: nothing) where the answer tells them. */
+  | { type: 'done'; revision?: number; replaced?: Shown | null }
   /** The condition did not hold; `current` where the answer tells it, null for an absent record. */
   | { type: 'failed'; current?: Shown | null }
   /** It may have happened, may still happen, or never. */
