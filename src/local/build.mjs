@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { writeDescriptions } from './descriptions.mjs';
 
 const common = { bundle: true, format: 'esm', legalComments: 'none', loader: { '.sql': 'text' }, metafile: true };
 const forWorkerd = {
@@ -32,10 +33,11 @@ const products = [
 export async function build(root, say) {
   const cache = join(root, 'node_modules/.cache/gunwale');
   mkdirSync(cache, { recursive: true });
-  const lockfile = fingerprint(root, ['package-lock.json', 'src/local/build.mjs']);
+  const lockfile = fingerprint(root, ['package-lock.json', 'src/local/build.mjs', 'src/local/descriptions.mjs']);
   const stale = products.filter((product) => !fresh(root, cache, product, lockfile));
   if (stale.length > 0) {
     say(`Building ${stale.map(({ output }) => output).join(', ')} …`);
+    writeDescriptions(root);
     const esbuild = await import('esbuild');
     for (const product of stale) await bundle(esbuild, root, cache, product, lockfile);
     await esbuild.stop();

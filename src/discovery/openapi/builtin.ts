@@ -1,5 +1,6 @@
 import rawOperations from '../../api/tables/operations.json';
 import rawTypes from '../../api/tables/types.json';
+import { described, descriptionFacts, unpackDescriptions } from './descriptions.ts';
 import {
   ALL_TYPES,
   camelGroup,
@@ -29,9 +30,12 @@ const operations = rawOperations as unknown as {
 };
 const types = rawTypes as unknown as { definitions: Record<string, Definition>; asInV2: Record<string, Definition> };
 
-/** Definition of a built-in type. */
-export const builtinDefinition = (name: string): Definition | undefined =>
-  Object.hasOwn(types.definitions, name) ? types.definitions[name] : undefined;
+/** Definitions of built-in types by name, with their descriptions, which are unpacked for whoever asks for the look-up. */
+export function builtinDefinition(): (name: string) => Definition | undefined {
+  const descriptions = unpackDescriptions();
+  return (name) =>
+    Object.hasOwn(types.definitions, name) ? described(name, types.definitions[name]!, descriptions) : undefined;
+}
 
 /** Names of every built-in definition. */
 export const builtinDefinitions: readonly string[] = Object.keys(types.definitions);
@@ -120,6 +124,6 @@ export function builtinPaths(): ReadonlyMap<string, Paths> {
 
 /** Text that changes whenever the documents of the built-in API do. */
 export function builtinFacts(): string {
-  memo.facts ??= JSON.stringify([rawOperations, rawTypes]);
+  memo.facts ??= JSON.stringify([rawOperations, rawTypes, descriptionFacts]);
   return memo.facts;
 }

@@ -13,24 +13,37 @@ const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 const definitionName = ({ group, version }: Resource, kind: string) =>
   [...group.split('.').reverse(), version, kind].join('.');
 
-const typeMeta: Record<string, Definition> = {
-  apiVersion: { type: 'string', description: 'Group and version of the schema that this object follows.' },
-  kind: { type: 'string', description: 'Kind of this object, in CamelCase.' },
-};
+/** Definitions of built-in types by name. */
+type Builtins = (name: string) => Definition | undefined;
+
+/** What every object has, described as that of a kind that is built in. */
+function commonProperties(builtin: Builtins, list: boolean): JsonObject {
+  const model = asObject(builtin(`io.k8s.api.apps.v1.Deployment${list ? 'List' : ''}`)?.properties);
+  const describedAs = (field: string) => {
+    const { description } = asObject(model[field]);
+    return description === undefined ? {} : { description };
+  };
+  return {
+    apiVersion: { type: 'string', ...describedAs('apiVersion') },
+    kind: { type: 'string', ...describedAs('kind') },
+    metadata: { $ref: `${META}.${list ? 'ListMeta' : 'ObjectMeta'}`, ...describedAs('metadata') },
+  };
+}
 
 function asObject(schema: JsonValue | undefined): JsonObject {
   return isObject(schema) ? schema : {};
 }
 
 /** A structural schema with what embedded objects and int-or-string values imply spelled out. */
-function spelledOut(schema: JsonObject): JsonObject {
+function spelledOut(schema: JsonObject, common: JsonObject): JsonObject {
   const out: JsonObject = { ...schema };
-  if (isObject(schema.properties)) out.properties = mapObject(schema.properties, spelledOut);
-  if (isObject(schema.items)) out.items = spelledOut(schema.items);
-  if (isObject(schema.additionalProperties)) out.additionalProperties = spelledOut(schema.additionalProperties);
+  const inner = (part: JsonObject) => spelledOut(part, common);
+  if (isObject(schema.properties)) out.properties = mapObject(schema.properties, inner);
+  if (isObject(schema.items)) out.items = inner(schema.items);
+  if (isObject(schema.additionalProperties)) out.additionalProperties = inner(schema.additionalProperties);
   if (schema['x-kubernetes-int-or-string'] === true) out.anyOf ??= [{ type: 'integer' }, { type: 'string' }];
   if (schema['x-kubernetes-embedded-resource'] === true) {
-    out.properties = { ...asObject(out.properties), ...typeMeta, metadata: { $ref: `${META}.ObjectMeta` } };
+    out.properties = { ...asObject(out.properties), ...common };
     const required = Array.isArray(schema.required) ? schema.required : [];
     out.required = [...new Set([...required, 'kind', 'apiVersion'])];
   }
@@ -51,36 +64,36 @@ function extensions(row: Resource, kind: string): JsonObject {
   };
 }
 
-function objectDefinition(row: Resource): Definition {
-  const schema = spelledOut(asObject(row.custom?.schema as JsonValue | undefined));
+function objectDefinition(row: Resource, builtin: Builtins): Definition {
+  const common = commonProperties(builtin, false);
+  const schema = spelledOut(asObject(row.custom?.schema as JsonValue | undefined), common);
   return {
     ...schema,
     type: 'object',
-    properties: { ...asObject(schema.properties), ...typeMeta, metadata: { $ref: `${META}.ObjectMeta` } },
+    properties: { ...asObject(schema.properties), ...common },
     ...extensions(row, row.kind),
   };
 }
 
-function listDefinition(row: Resource): Definition {
+function listDefinition(row: Resource, builtin: Builtins): Definition {
   return {
     description: `${row.listKind} is a list of ${row.kind}`,
     type: 'object',
     required: ['items'],
     properties: {
-      ...typeMeta,
+      ...commonProperties(builtin, true),
       items: { type: 'array', items: { $ref: definitionName(row, row.kind) } },
-      metadata: { $ref: `${META}.ListMeta` },
     },
     ...extensions(row, row.listKind),
   };
 }
 
 /** Definitions of the kinds of a custom group version, by name. */
-export function customDefinitions({ rows }: GroupVersionRows): ReadonlyMap<string, Definition> {
+export function customDefinitions({ rows }: GroupVersionRows, builtin: Builtins): ReadonlyMap<string, Definition> {
   return new Map(
     rows.flatMap((row) => [
-      [definitionName(row, row.kind), objectDefinition(row)] as const,
-      [definitionName(row, row.listKind), listDefinition(row)] as const,
+      [definitionName(row, row.kind), objectDefinition(row, builtin)] as const,
+      [definitionName(row, row.listKind), listDefinition(row, builtin)] as const,
     ]),
   );
 }

@@ -83,17 +83,18 @@ const builtinSpecification = (paths: Paths): Specification => ({
   title: 'Kubernetes',
   version: '1.36',
   paths,
-  definition: builtinDefinition,
+  definition: builtinDefinition(),
   secured: true,
 });
 
 function customSpecification(rows: GroupVersionRows): Specification {
-  const own = customDefinitions(rows);
+  const builtin = builtinDefinition();
+  const own = customDefinitions(rows, builtin);
   return {
     title: 'Kubernetes CRD Swagger',
     version: 'v0.1.0',
     paths: customPaths(rows),
-    definition: (name) => own.get(name) ?? builtinDefinition(name),
+    definition: (name) => own.get(name) ?? builtin(name),
     secured: false,
   };
 }
@@ -154,11 +155,12 @@ async function documentsOf(catalog: Catalog): Promise<ReadonlyMap<string, OpenAp
 
 function writeAll(catalog: Catalog): JsonObject {
   const custom = customVersions(catalog);
-  const own = new Map(custom.flatMap((rows) => [...customDefinitions(rows)]));
+  const builtin = builtinDefinition();
+  const own = new Map(custom.flatMap((rows) => [...customDefinitions(rows, builtin)]));
   const paths = [...builtinPaths().values(), ...custom.map(customPaths)].flatMap(Object.entries);
   paths.sort(([a], [b]) => (a < b ? -1 : 1));
   const specification = builtinSpecification(Object.fromEntries(paths) as Paths);
-  return writeV2({ ...specification, definition: (name) => own.get(name) ?? builtinDefinition(name) }, [
+  return writeV2({ ...specification, definition: (name) => own.get(name) ?? builtin(name) }, [
     ...builtinDefinitions,
     ...own.keys(),
   ]);
