@@ -19,13 +19,14 @@ export async function versioned(attributes: Attributes, { groupVersion }: Resour
   };
 }
 
-/** An object of a request in another version of its resource. */
+/** An object of a request in another version of its resource; a kind that only a subresource has (Scale) has one. */
 export async function inVersion(
   { ctx, resource, subresource }: Attributes,
   object: KubeObject,
   groupVersion: string,
 ): Promise<KubeObject> {
-  const isWhole = resource.subresources.get(subresource)?.kind !== 'Scale';
-  if (resource.custom?.conversion === undefined || !isWhole) return convertTo(object, groupVersion);
+  const hasOwnKind = (resource.subresources.get(subresource)?.kind ?? resource.kind) !== resource.kind;
+  if (hasOwnKind) return object;
+  if (resource.custom?.conversion === undefined) return convertTo(object, groupVersion);
   return (await convertCustom(ctx, resource, [object], groupVersion))[0]!;
 }

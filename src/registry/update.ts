@@ -54,6 +54,10 @@ export interface Update {
   authorizeCreate?: () => Promise<void>;
   /** Skips mutating and validating admission and escalation checks: changes that the server makes itself. */
   internal?: boolean;
+  /**
+   * What admission sees in place of an object: the Scale that it shows. `transform` asks the mutating half itself then.
+   */
+  shows?: (object: KubeObject) => KubeObject;
   /** Stores what `transform` gives as it is: no strategy, no validation, no admission. */
   raw?: boolean;
   /** Allocates what the object needs beside itself. */
@@ -190,7 +194,8 @@ async function decide(scope: Scope, update: Update, record: StoredRecord | undef
   if (update.raw && old !== undefined) return { type: 'put', object, old, companions: undefined };
   if (!update.internal) {
     dedupOwnerReferences(object, ctx.warnings, false);
-    await admit(pluginsOf(ctx), attributesOf(scope, old === undefined ? 'CREATE' : 'UPDATE', object, old));
+    if (update.shows === undefined)
+      await admit(pluginsOf(ctx), attributesOf(scope, old === undefined ? 'CREATE' : 'UPDATE', object, old));
     dedupOwnerReferences(object, ctx.warnings, true);
     if (subresource === '') await checkEscalation(ctx, resource, object, old);
   }
@@ -246,7 +251,8 @@ async function prepareChange(scope: Scope, update: Update, object: KubeObject, o
   if (faults.length > 0) throw invalid(kindSubject(scope, object), object.metadata.name ?? '', faults);
   const next = keepTimesOfNoop(old, object);
   ctx.warnings.push(...warningsAbout(resource, subresource, next, old));
-  if (!update.internal) await validate(pluginsOf(ctx), attributesOf(scope, 'UPDATE', next, old));
+  const { shows = (shown: KubeObject) => shown } = update;
+  if (!update.internal) await validate(pluginsOf(ctx), attributesOf(scope, 'UPDATE', shows(next), shows(old)));
   return next;
 }
 

@@ -13,6 +13,7 @@ export async function* play(stage: Stage): AsyncGenerator<Finding> {
   yield* reviews(stage);
   yield* reinvocation(stage);
   yield* injection(stage);
+  yield* subresources(stage);
   yield* conversions(stage);
 }
 
@@ -97,6 +98,42 @@ async function* reinvocation(stage: Stage): AsyncGenerator<Finding> {
     );
     yield [`reinvocation: ${name}`, outcome];
   }
+}
+
+/** Subresources that have a kind of their own, and those that have not. */
+async function* subresources(stage: Stage): AsyncGenerator<Finding> {
+  const { api, namespace, hooks } = stage;
+  const at = `/apis/apps/v1${namespace.slice('/api/v1'.length)}/deployments`;
+  const labels = { app: 'a' };
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'main:1' }] } };
+  await api.post(at, { metadata: { name: 'd' }, spec: { selector: { matchLabels: labels }, template } });
+  const rule = { apiGroups: ['apps', ''], apiVersions: ['v1'], operations: ['*'] };
+  const rules = [{ ...rule, resources: ['deployments/scale', 'deployments/status', 'serviceaccounts'] }];
+  const look = () => hooks.seen('/warn').filter(({ review }) => review.request.name !== 'probe');
+  const before = look().length;
+  const probe = async () => {
+    const known = hooks.seen('/warn').length;
+    await api.post(`${namespace}/serviceaccounts?dryRun=All`, { metadata: { name: 'probe' } });
+    return hooks.seen('/warn').length > known;
+  };
+  const answers = await withWebhooks(
+    stage,
+    'Validating',
+    [webhook(stage, '/warn', { rules })],
+    async () => [
+      await api.merge(`${at}/d/scale`, { spec: { replicas: 3 } }),
+      await api.merge(`${at}/d/status`, { status: { replicas: 1 } }),
+    ],
+    probe,
+  );
+  const brief = ({ kind, apiVersion, spec, status }: Tree) => ({ kind, apiVersion, replicas: spec?.replicas, status });
+  const sent = look()
+    .slice(before)
+    .map((one) => {
+      const { object, oldObject, ...request } = clean(stage, one).review.request;
+      return { ...request, object: brief(object), oldObject: brief(oldObject) };
+    });
+  yield ['subresources', { codes: answers.map(({ code }) => code), warnings: answers[0]?.warnings, sent }];
 }
 
 /** A sidecar injector and a policy engine over pods, with the objects of equivalent versions and subresources. */

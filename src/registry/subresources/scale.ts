@@ -1,3 +1,5 @@
+import { admit } from '../../admission/chain.ts';
+import { pluginsOf } from '../../admission/plugins.ts';
 import { objectAt, objectsAt } from '../../api/fields.ts';
 import { deepCopy, isObject, type JsonObject, type JsonValue, type KubeObject } from '../../api/object.ts';
 import { managedFieldsFromScale, managedFieldsOfScale, type ReplicasPaths } from '../../apply/scale.ts';
@@ -11,7 +13,7 @@ import { managed } from '../managers.ts';
 import { applyPatch, patchKind } from '../patch.ts';
 import { formOf, presenterOf, respond, toObject } from '../present.ts';
 import type { Resource } from '../resource.ts';
-import { ensureNamespace, readConfirmed, type Scope } from '../scope.ts';
+import { attributesOf, ensureNamespace, readConfirmed, type Scope } from '../scope.ts';
 import { type Update, updateObject } from '../update.ts';
 
 /** The row of a resource's scale: the same names, another kind. */
@@ -121,11 +123,12 @@ function validateScale(scale: KubeObject): void {
 /** How a change of the Scale changes its parent. */
 function parentTransform(scope: Scope, change: (scale: KubeObject) => KubeObject): Update['transform'] {
   const { resource } = scope;
-  return (parent) => {
+  return async (parent) => {
     const shown = scaleOf(resource, parent!);
     const owners = managedFieldsOfScale(parent!.metadata.managedFields ?? [], replicasPaths(resource));
     if (owners.length > 0) shown.metadata.managedFields = owners;
     const scale = change(shown);
+    await admit(pluginsOf(scope.ctx), attributesOf(scope, 'UPDATE', scale, shown));
     if (resource.custom === undefined) validateScale(scale);
     return withReplicas(resource, parent!, scale);
   };
@@ -157,7 +160,8 @@ async function patchOf(ctx: RequestContext, resource: Resource, row: Resource): 
   const options = writeOptions(ctx.url.searchParams, 'PatchOptions', kind === 'apply');
   const scope = scopeOf(ctx, resource, 'scale', options);
   const patch = applyPatch({ ...scope, resource: row }, kind, bytes, options);
-  return [scope, { transform: parentTransform(scope, patch), authorizeCreate: createAuthorizer(scope) }];
+  const shows = (parent: KubeObject) => scaleOf(resource, parent);
+  return [scope, { transform: parentTransform(scope, patch), shows, authorizeCreate: createAuthorizer(scope) }];
 }
 
 async function putOf(ctx: RequestContext, resource: Resource, row: Resource): Promise<[Scope, Update]> {
@@ -173,6 +177,7 @@ async function putOf(ctx: RequestContext, resource: Resource, row: Resource): Pr
     scope,
     {
       transform: parentTransform(scope, (shown) => managed(own, options, shown, deepCopy(body))),
+      shows: (parent) => scaleOf(resource, parent),
       ...(uid === undefined ? {} : { uid }),
     },
   ];
