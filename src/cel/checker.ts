@@ -269,12 +269,10 @@ export class Checker {
     return true;
   }
 
-  #join(at: number, previous: CelType | undefined, current: CelType): CelType {
+  #join(previous: CelType | undefined, current: CelType): CelType {
     if (previous === undefined) return current;
     if (this.#assignable(previous, current)) return mostGeneral(previous, current);
-    if (this.#env.mixedLiterals) return DYN;
-    this.#mismatch(at, previous, current);
-    return ERROR;
+    return DYN;
   }
 
   /** The type of a member that may be spelt `?member`. */
@@ -290,7 +288,7 @@ export class Checker {
     let type: CelType | undefined;
     for (const [i, element] of e.elements.entries()) {
       this.#check(element);
-      type = this.#join(element.at, type, this.#member(element, e.optional.has(i)));
+      type = this.#join(type, this.#member(element, e.optional.has(i)));
     }
     return listOf(type ?? this.#newParam());
   }
@@ -299,9 +297,9 @@ export class Checker {
     let keys: CelType | undefined;
     let values: CelType | undefined;
     for (const { key, value, optional } of e.entries) {
-      keys = this.#join(key.at, keys, this.#check(key));
+      keys = this.#join(keys, this.#check(key));
       this.#check(value);
-      values = this.#join(value.at, values, this.#member(value, optional));
+      values = this.#join(values, this.#member(value, optional));
     }
     return mapOf(keys ?? this.#newParam(), values ?? this.#newParam());
   }

@@ -4,6 +4,7 @@ import type { Functions } from './functions.ts';
 import { formatIssues, type Issue, SyntaxIssue } from './issues.ts';
 import { compileRegex } from './library/regex.ts';
 import { parseDuration, parseTimestamp } from './library/time.ts';
+import { literalTypeIssues } from './literal-types.ts';
 import { type MacroFilter, parse } from './parser.ts';
 import type { CelType } from './types.ts';
 
@@ -69,7 +70,9 @@ export function check(env: Environment, source: string): Checked {
   }
   const checker = new Checker(env);
   const type = checker.run(expr);
-  const issues = checker.issues.length > 0 ? checker.issues : literalIssues(expr);
+  const faults = checker.issues.length > 0 ? checker.issues : literalIssues(expr);
+  const mixed = env.mixedLiterals || checker.issues.length > 0 ? [] : literalTypeIssues(expr);
+  const issues = [...faults, ...mixed];
   if (issues.length > 0) throw new CompileError(formatIssues(issues, source));
   return { expr, type };
 }

@@ -1,5 +1,5 @@
-import { ACCU, type Call, type Comprehension, type Expr, isBinding, type List, type Literal } from './ast.ts';
-import { LIST_COST, MAP_COST, STRUCT_COST } from './cost-numbers.ts';
+import { ACCU, type Call, type Comprehension, type Expr, isBinding, type List, type MapExpr } from './ast.ts';
+import { MAP_COST, STRUCT_COST } from './cost-numbers.ts';
 import type { Environment } from './environment.ts';
 import {
   CostExceeded,
@@ -9,25 +9,23 @@ import {
   type Eval,
   type Frame,
   faultAsValue,
-  given,
   iterate,
 } from './evaluation.ts';
 import { BINARY, negate } from './operators.ts';
+import {
+  appending,
+  CONVERSIONS,
+  type Entry,
+  fresh,
+  hasRootCost,
+  inserting,
+  isAttribute,
+  makingList,
+  makingMap,
+} from './planning.ts';
 import { runtimeCostOf } from './runtime-cost.ts';
 import { elementAt, isPresent, member, optionalElement, optionalMember } from './selection.ts';
-import {
-  ArrayList,
-  CelList,
-  CelMap,
-  EntryMap,
-  Fault,
-  noOverload,
-  Optional,
-  sizeOf,
-  TypeValue,
-  Uint,
-  type Value,
-} from './values.ts';
+import { CelList, Fault, noOverload, Optional, sizeOf, TypeValue, type Value } from './values.ts';
 
 /** What evaluation gives: the value, or the fault, with the cost of either. */
 export type Outcome =
@@ -41,6 +39,8 @@ export interface Program {
 }
 
 class Planner {
+  /** Values of what is known before there is any data. */
+  readonly #constants = new Map<Eval, Value>();
   readonly #env: Environment;
   readonly #scope: [string, number][] = [];
   readonly roots = new Map<string, number>();
@@ -52,14 +52,12 @@ class Planner {
 
   plan(e: Expr): Eval {
     switch (e.kind) {
-      case 'literal': {
-        const value = constant(e);
-        return () => value;
-      }
+      case 'literal':
+        return this.#constant(constant(e));
       case 'ident':
         return this.#ident(e.name);
       case 'select': {
-        const [operand, { field }] = [this.plan(e.operand), e];
+        const [operand, { field }] = [this.#base(e.operand), e];
         if (e.test) return (f) => isPresent(operand(f), field);
         return (f) => {
           const value = operand(f);
@@ -72,17 +70,10 @@ class Planner {
       case 'list':
         return this.#list(e);
       case 'map':
-        return this.#entries(
-          e.entries.map(({ key, value, optional }) => [this.plan(key), this.plan(value), optional]),
-          MAP_COST,
-        );
+        return this.#map(e);
       case 'struct': {
-        const fields = e.fields.map(({ name, value, optional }): [Eval, Eval, boolean] => [
-          () => name,
-          this.plan(value),
-          optional,
-        ]);
-        return this.#entries(fields, STRUCT_COST, e.type?.kind === 'struct' ? e.type.name : e.name);
+        const fields = e.fields.map(({ name, value, optional }): Entry => [() => name, this.plan(value), optional]);
+        return makingMap(fields, STRUCT_COST, e.type?.kind === 'struct' ? e.type.name : e.name);
       }
       case 'comprehension':
         return this.#comprehension(e);
@@ -116,46 +107,45 @@ class Planner {
     return this.slots++;
   }
 
-  #list(e: List): Eval {
-    const isConstant = e.elements.length > 0 && e.optional.size === 0 && e.elements.every((x) => x.kind === 'literal');
-    if (isConstant) {
-      const value = new ArrayList(e.elements.map((x) => constant(x as Literal)));
-      return () => value;
+  /** What costs nothing: it is known before there is any data. */
+  #constant(value: Value): Eval {
+    const run: Eval = () => value;
+    this.#constants.set(run, value);
+    return run;
+  }
+
+  /** Makes a constant of what is made of constants alone, unless it fails. */
+  #folded(run: Eval, parts: readonly Eval[]): Eval {
+    if (!parts.every((part) => this.#constants.has(part))) return run;
+    try {
+      return this.#constant(run({ slots: [], cost: 0, limit: Number.POSITIVE_INFINITY }));
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      return run;
     }
-    const elements = e.elements.map((x) => this.plan(x));
-    if (e.optional.size === 0) {
-      return (f) => {
-        const items = elements.map((x) => x(f));
-        charge(f, LIST_COST);
-        return new ArrayList(items);
-      };
-    }
+  }
+
+  /** What a field or element is taken of. A value that no variable leads to counts as a variable of its own. */
+  #base(e: Expr): Eval {
+    const run = this.plan(e);
+    if (isAttribute(e)) return run;
     return (f) => {
-      const items: Value[] = [];
-      for (const [i, x] of elements.entries()) {
-        const value = e.optional.has(i) ? given(x(f)) : x(f);
-        if (value !== undefined) items.push(value);
-      }
-      charge(f, LIST_COST);
-      return new ArrayList(items);
+      const value = run(f);
+      charge(f, 1);
+      return value;
     };
   }
 
-  #entries(entries: [Eval, Eval, boolean][], cost: number, type?: string): Eval {
-    return (f) => {
-      const out = new EntryMap([], type);
-      for (const [key, value, optional] of entries) {
-        const k = key(f);
-        const v = optional ? given(value(f)) : value(f);
-        if (v === undefined) continue;
-        if (typeof k === 'number' || (typeof k === 'object' && !(k instanceof Uint))) {
-          throw new Fault('unsupported key type');
-        }
-        out.insert(k, v);
-      }
-      charge(f, cost);
-      return out;
-    };
+  #list(e: List): Eval {
+    const elements = e.elements.map((x) => this.plan(x));
+    const run = makingList(elements, e.optional);
+    return e.optional.size === 0 ? this.#folded(run, elements) : run;
+  }
+
+  #map({ entries }: MapExpr): Eval {
+    const planned = entries.map(({ key, value, optional }): Entry => [this.plan(key), this.plan(value), optional]);
+    const parts = [...planned.map(([key]) => key), ...planned.map(([, value]) => value)];
+    return this.#folded(makingMap(planned, MAP_COST), parts);
   }
 
   #call(e: Call): Eval {
@@ -184,11 +174,22 @@ class Planner {
   }
 
   #conditional(e: Call): Eval {
-    const [condition, yes, no] = e.args.map((x) => this.plan(x)) as [Eval, Eval, Eval];
+    const condition = this.plan(e.args[0]!);
+    const [yes, no] = e.args.slice(1).map((x) => this.#branch(x)) as [Eval, Eval];
     return (f) => {
       const value = condition(f);
       if (typeof value !== 'boolean') throw noOverload();
       return value ? yes(f) : no(f);
+    };
+  }
+
+  /** A branch of a conditional: the variable that it begins with costs nothing there. */
+  #branch(e: Expr): Eval {
+    const run = this.plan(e);
+    if (!hasRootCost(e)) return run;
+    return (f) => {
+      f.cost -= 1;
+      return run(f);
     };
   }
 
@@ -222,12 +223,12 @@ class Planner {
   }
 
   #index(e: Call): Eval {
-    const [container, key] = e.args.map((x) => this.plan(x)) as [Eval, Eval];
+    const [container, key] = [this.#base(e.args[0]!), this.plan(e.args[1]!)];
     const get = { '_[_]': elementAt, '_[?_]': optionalElement, '_?._': optionalMember }[e.name]!;
     return (f) => {
-      const [from, at] = [container(f), key(f)];
-      charge(f, 1);
-      return get(from, at);
+      const value = get(container(f), key(f));
+      if (!(value instanceof Optional) || e.name === '_[_]' || value.present) charge(f, 1);
+      return value;
     };
   }
 
@@ -245,33 +246,19 @@ class Planner {
   #accumulation(e: Call): Eval | undefined {
     const [first, second] = e.args;
     if (first?.kind !== 'ident' || first.name !== ACCU) return undefined;
-    if (e.name === '_+_' && second?.kind === 'list') {
-      const [accu, added] = [this.plan(first), this.plan(second)];
-      return (f) => {
-        const [list, more] = [accu(f), added(f)];
-        if (!(list instanceof ArrayList) || !(more instanceof CelList)) throw noOverload();
-        charge(f, 1);
-        for (const item of more) list.push(item);
-        return list;
-      };
-    }
+    if (e.name === '_+_' && second?.kind === 'list') return appending(this.plan(first), this.plan(second));
     if (e.name !== 'cel.@mapInsert') return undefined;
     const [accu, ...rest] = e.args.map((x) => this.plan(x)) as [Eval, ...Eval[]];
-    return (f) => {
-      const map = accu(f);
-      const [key, value] = rest.map((x) => x(f));
-      charge(f, 1);
-      if (!(map instanceof EntryMap) || key === undefined) throw noOverload();
-      if (value !== undefined) map.insert(key, value);
-      else if (key instanceof CelMap) for (const k of key.keys()) map.insert(k, key.get(k)!);
-      else throw noOverload();
-      return map;
-    };
+    return inserting(accu, rest);
   }
 
   #operator(e: Call): Eval | undefined {
     const cost = runtimeCostOf(e.name);
     const [first, second] = e.args;
+    if (e.name === '@in') {
+      const known = this.#membership(first!, second!);
+      if (known !== undefined) return known;
+    }
     const binary = second === undefined ? undefined : BINARY[e.name];
     if (binary !== undefined) {
       const [a, b] = [this.plan(first!), this.plan(second!)];
@@ -303,6 +290,16 @@ class Planner {
     };
   }
 
+  /** Whether a value is in a list of constants, which costs nothing; `undefined` for other lists. */
+  #membership(item: Expr, list: Expr): Eval | undefined {
+    const items = this.#constants.get(this.plan(list));
+    if (!(items instanceof CelList)) return undefined;
+    if (items.size === 0) return this.#constant(false);
+    if ([...items].some((x) => typeof x === 'object')) return undefined;
+    const run = this.plan(item);
+    return (f) => BINARY['@in']!(run(f), items);
+  }
+
   #function(e: Call): Eval {
     const cost = runtimeCostOf(e.name);
     const all = this.#env.functions.get(e.name) ?? [];
@@ -311,12 +308,13 @@ class Planner {
         call !== undefined && isMember === (e.target !== undefined) && (e.overloads?.includes(id) ?? true),
     );
     const args = (e.target === undefined ? e.args : [e.target, ...e.args]).map((x) => this.plan(x));
-    return (f) => {
+    const run: Eval = (f) => {
       const values = args.map((x) => x(f));
       const value = dispatch(e.name, candidates, values);
       charge(f, cost(values, value));
       return value;
     };
+    return args.length === 1 && CONVERSIONS.has(e.name) ? this.#folded(run, args) : run;
   }
 
   #comprehension(e: Comprehension): Eval {
@@ -331,7 +329,7 @@ class Planner {
     this.#scope.pop();
     return (f) => {
       const over = range(f);
-      f.slots[accuSlot] = init(f);
+      f.slots[accuSlot] = fresh(init(f));
       iterate(over, secondSlot !== undefined, (first, second) => {
         f.slots[firstSlot] = first;
         if (secondSlot !== undefined) f.slots[secondSlot] = second;
@@ -351,7 +349,6 @@ class Planner {
     return (f) => {
       const before = f.slots[slot];
       f.slots[slot] = init(f);
-      charge(f, LIST_COST);
       const value = result(f);
       f.slots[slot] = before;
       return value;

@@ -198,6 +198,15 @@ export class EntryMap extends CelMap {
     for (const [key] of this.#entries.values()) yield key;
   }
 
+  copy(): EntryMap {
+    return new EntryMap(this.#entries.values(), this.#typeName);
+  }
+
+  /** Sets in place: only for a map that nothing else refers to yet. The last value of a key counts. */
+  set(key: Value, value: Value): void {
+    this.#entries.set(canonicalKey(key), [key, value]);
+  }
+
   /** Inserts in place: only for an accumulator that nothing else refers to. */
   insert(key: Value, value: Value): void {
     if (this.has(key)) throw new Fault(`insert failed: key ${plainText(key)} already exists`);

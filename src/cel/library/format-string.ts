@@ -96,7 +96,7 @@ function scientific(value: number, precision: number): string {
   const [mantissa = '', exponent = '0'] = value.toExponential(precision).split('e');
   const digits = String(Math.abs(Number(exponent))).padStart(2, '0');
   const raised = [...digits].map((digit) => SUPERSCRIPT[Number(digit)]).join('');
-  return `${mantissa}\u202f×\u202f10${Number(exponent) < 0 ? '⁻' : ''}${raised}`;
+  return `${mantissa}×10${Number(exponent) < 0 ? '⁻' : ''}${raised}`;
 }
 
 function clause(letter: string, precision: number, value: Value): string {

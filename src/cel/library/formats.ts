@@ -58,11 +58,11 @@ const FORMATS: ReadonlyMap<string, Format> = new Map(
       ['dns1123SubdomainPrefix', 60, asPrefix(dnsSubdomainErrors)],
       ['dns1035LabelPrefix', 30, asPrefix(dns1035LabelErrors)],
       ['labelValue', 40, labelValueErrors],
-      ['uri', 1126, uri],
-      ['uuid', 83, openApi('uuid', 'does not match the UUID format')],
-      ['byte', 74, openApi('byte', 'invalid base64')],
-      ['date', 116, openApi('date', 'invalid date')],
-      ['datetime', 116, openApi('datetime', 'invalid datetime')],
+      ['uri', 1103, uri],
+      ['uuid', 70, openApi('uuid', 'does not match the UUID format')],
+      ['byte', 84, openApi('byte', 'invalid base64')],
+      ['date', 71, openApi('date', 'invalid date')],
+      ['datetime', 71, openApi('datetime', 'invalid datetime')],
     ] as const
   ).map(([name, size, errors]) => [name, new Format(name, size, errors)]),
 );

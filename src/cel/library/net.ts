@@ -1,7 +1,7 @@
 import { addressText, type Cidr, masked, parseCidr } from '../../api/validation/cidr.ts';
 import { isIPv4, isIPv6 } from '../../api/validation/ip.ts';
 import { type Definition, LIBRARY_TYPES } from '../functions.ts';
-import { Fault, Opaque } from '../values.ts';
+import { Fault, noOverload, Opaque } from '../values.ts';
 
 /** Kubernetes' ip and cidr libraries. */
 
@@ -164,6 +164,15 @@ const isBroadcast = byFamily(
 const isGlobalUnicast = (a: Address) =>
   ![isUnspecified, isBroadcast, isLoopback, isMulticast, isLinkLocalUnicast].some((test) => test(a));
 
+/** An address as text; one that is none has no overload here, upstream included. */
+function containsParsedIP(network: Network, text: string): boolean {
+  try {
+    return containsIP(network, text);
+  } catch (error) {
+    throw error instanceof Fault ? noOverload() : error;
+  }
+}
+
 const containsIP = ({ cidr }: Network, other: Address | string): boolean => {
   const address = typeof other === 'string' ? parseAddress(other) : other;
   return address.family === cidr.family && address.within(cidr.address, cidr.length);
@@ -189,7 +198,7 @@ export const addresses: readonly Definition[] = [
   ['is_ip', 'isIP(string): bool', parses(parseAddress)],
   ['ip_to_string', 'string(IP): string', String],
   ['string_to_cidr', 'cidr(string): CIDR', parseNetwork],
-  ['cidr_contains_ip_string', 'CIDR.containsIP(string): bool', containsIP],
+  ['cidr_contains_ip_string', 'CIDR.containsIP(string): bool', containsParsedIP],
   ['cidr_contains_ip_ip', 'CIDR.containsIP(IP): bool', containsIP],
   ['cidr_contains_cidr_string', 'CIDR.containsCIDR(string): bool', containsCIDR],
   ['cidr_contains_cidr', 'CIDR.containsCIDR(CIDR): bool', containsCIDR],

@@ -15,10 +15,13 @@ import { Fault, Opaque } from '../values.ts';
 class Amount extends Opaque {
   readonly type = LIBRARY_TYPES.Quantity!;
   readonly quantity: Quantity;
+  /** Whether upstream keeps it as an integer with a scale; only then is it ever an integer. */
+  readonly isScaled: boolean;
 
-  constructor(quantity: Quantity) {
+  constructor(quantity: Quantity, isScaled: boolean) {
     super();
     this.quantity = quantity;
+    this.isScaled = isScaled;
   }
 
   equals(other: Opaque): boolean {
@@ -30,9 +33,19 @@ class Amount extends Opaque {
   }
 }
 
+const BINARY_BITS: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 };
+
+/** Whether a text has few enough digits for an integer with a scale (ParseQuantity of k8s.io/apimachinery). */
+function isScaled(text: string): boolean {
+  const [, digits = '', fraction = '', suffix = ''] = /^[+-]?0*(\d*)\.?(\d*)(.*)$/.exec(text) ?? [];
+  const bits = BINARY_BITS[suffix];
+  if (bits === undefined) return digits.length + fraction.length <= 18;
+  return fraction === '' && 14 - digits.length - Math.floor(bits * 0.3) >= 0;
+}
+
 function parse(text: string): Amount {
   try {
-    return new Amount(parseQuantity(text));
+    return new Amount(parseQuantity(text), isScaled(text));
   } catch (error) {
     if (error instanceof QuantityError) throw new Fault(error.message);
     throw error;
@@ -52,13 +65,10 @@ const MAX_INT = 2n ** 63n - 1n;
 /** Exponents beyond this fit no integer, and no one should compute the power. */
 const MAX_EXPONENT = 18;
 
-function integerOf({ quantity: { unscaled, exponent } }: Amount): bigint | undefined {
+function integerOf({ quantity: { unscaled, exponent }, isScaled: isKept }: Amount): bigint | undefined {
+  if (!isKept || exponent < 0) return undefined;
   if (unscaled === 0n) return 0n;
   if (exponent > MAX_EXPONENT) return undefined;
-  if (exponent < 0) {
-    const power = 10n ** BigInt(-exponent);
-    return unscaled % power === 0n ? unscaled / power : undefined;
-  }
   const value = unscaled * 10n ** BigInt(exponent);
   return value > MAX_INT || value < -MAX_INT - 1n ? undefined : value;
 }
@@ -73,8 +83,10 @@ const float = ({ quantity: { unscaled, exponent } }: Amount) => Number(`${unscal
 const compare = (a: Amount, b: Amount) => BigInt(compareQuantities(a.quantity, b.quantity));
 const amountOf = (value: Amount | bigint): Quantity =>
   value instanceof Amount ? value.quantity : { unscaled: value, exponent: 0, format: 'DecimalExponent' };
-const sum = (a: Amount, b: Amount | bigint) => new Amount(addQuantities(a.quantity, amountOf(b)));
-const difference = (a: Amount, b: Amount | bigint) => new Amount(subtractQuantities(a.quantity, amountOf(b)));
+const areScaled = (a: Amount, b: Amount | bigint) => a.isScaled && (!(b instanceof Amount) || b.isScaled);
+const sum = (a: Amount, b: Amount | bigint) => new Amount(addQuantities(a.quantity, amountOf(b)), areScaled(a, b));
+const difference = (a: Amount, b: Amount | bigint) =>
+  new Amount(subtractQuantities(a.quantity, amountOf(b)), areScaled(a, b));
 const sign = ({ quantity: { unscaled } }: Amount) => (unscaled > 0n ? 1n : unscaled < 0n ? -1n : 0n);
 
 export const quantities: readonly Definition[] = [

@@ -26,7 +26,12 @@ function find(text: string, pattern: string): string {
 function findAll(text: string, pattern: string, limit = -1n): ArrayList {
   const matcher = compiled(pattern, 'Illegal regex: ').matcher(text);
   const out: string[] = [];
-  while ((limit < 0n || BigInt(out.length) < limit) && matcher.find()) out.push(matcher.group() ?? '');
+  let end = -1;
+  while ((limit < 0n || BigInt(out.length) < limit) && matcher.find()) {
+    const isEmptyAfterMatch = matcher.start() === matcher.end() && matcher.start() === end;
+    if (!isEmptyAfterMatch) out.push(matcher.group() ?? '');
+    end = matcher.end();
+  }
   return new ArrayList(out);
 }
 

@@ -167,5 +167,5 @@ export const times: readonly Definition[] = [
   ['duration_to_hours', 'duration.getHours(): int', ({ nanos }: Duration) => nanos / (3600n * SECOND)],
   ['duration_to_minutes', 'duration.getMinutes(): int', ({ nanos }: Duration) => nanos / (60n * SECOND)],
   ['duration_to_seconds', 'duration.getSeconds(): int', ({ nanos }: Duration) => nanos / SECOND],
-  ['duration_to_milliseconds', 'duration.getMilliseconds(): int', ({ nanos }: Duration) => (nanos / MILLI) % 1000n],
+  ['duration_to_milliseconds', 'duration.getMilliseconds(): int', ({ nanos }: Duration) => nanos / MILLI],
 ];
