@@ -120,20 +120,21 @@ export class Group {
     return this.leader!;
   }
 
-  /** Puts a value at the leader; resolves with the outcome or the status of the refusal. */
-  async put(key: string, size = 10, driver = this.leader!): Promise<string> {
+  /** The proposal of a put, as a Worker encodes it. */
+  proposal(key: string, size = 10): Uint8Array {
     const tag = { storageVersion: 'v1', schema: 0, typeMetaEnd: 1, resourceVersionAt: 1 };
     const meta = { labels: {}, fields: {}, terms: [], tag };
     const operation: Operation = { type: 'put', key, value: new Uint8Array(size), meta };
     const random = new Uint8Array(8);
     new DataView(random.buffer).setUint32(0, ++this.#proposals);
-    const body = encodeProposal(
-      proposalId(this.now, random),
-      { conditions: [], operations: [operation] },
-      undefined,
-    ).slice();
+    const batch = { conditions: [], operations: [operation] };
+    return encodeProposal(proposalId(this.now, random), batch, undefined).slice();
+  }
+
+  /** Puts a value at the leader; resolves with the outcome or the status of the refusal. */
+  async put(key: string, size = 10, driver = this.leader!): Promise<string> {
     let settled: string | undefined;
-    const proposal = driver.propose(body, 0).then(
+    const proposal = driver.propose(this.proposal(key, size), 0).then(
       ({ type }) => {
         settled = type;
       },
