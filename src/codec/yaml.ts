@@ -57,6 +57,8 @@ function firstDocument(text: string, lines: LineCounter): YamlNode | null {
   if (document === undefined) return null;
   const [error] = document.errors;
   if (error !== undefined) {
+    // The library takes an exhausted stack for a fault of the document's.
+    if (/call stack/i.test(error.message)) throw new YamlSyntaxError('yaml: exceeded max depth');
     const { line } = lines.linePos(error.pos[0]);
     throw new YamlSyntaxError(`yaml: ${line > 1 ? `line ${line}: ` : ''}${wording(error)}`);
   }

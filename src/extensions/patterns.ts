@@ -1,12 +1,6 @@
-/** Regular expressions as Go (RE2) reads them, carried over to JavaScript's. */
+import { RE2JS } from 're2js';
 
-/** Go spellings that JavaScript writes otherwise. */
-const SPELLINGS: readonly (readonly [RegExp, string])[] = [
-  [/\(\?P</g, '(?<'],
-  [/\\A/g, '^'],
-  [/\\z/g, '$'],
-  [/^\(\?([ims]+)\)(.*)$/s, '(?$1:$2)'],
-];
+/** Regular expressions as Go (RE2) reads them. They are users', so they are matched in time linear in the text. */
 
 const PERL_ONLY = /\(\?(?:[=!]|<[=!]|>)/;
 
@@ -14,21 +8,13 @@ const REPEATS = /(?<!\\)\{(\d+)(,(\d*))?\}/g;
 /** Go repeats a part of a pattern at most so often. */
 const MAX_REPEATS = 1000;
 
-function compile(pattern: string): RegExp | undefined {
-  const spelt = SPELLINGS.reduce((text, [from, to]) => text.replace(from, to), pattern);
-  for (const flags of ['u', '']) {
-    try {
-      return new RegExp(spelt, flags);
-    } catch {
-      // Without `u`, JavaScript is more lenient about escapes.
-    }
+/** Compiles a Go pattern; undefined for one that does not compile. */
+export function compilePattern(pattern: string): RE2JS | undefined {
+  try {
+    return RE2JS.compile(pattern);
+  } catch {
+    return undefined;
   }
-  return undefined;
-}
-
-/** Whether a text has a match of a Go pattern. A pattern that JavaScript cannot compile matches everything. */
-export function matchesPattern(pattern: string, text: string): boolean {
-  return compile(pattern)?.test(text) ?? true;
 }
 
 /** Walks over a pattern outside of escapes; tells what is open at its end, or what is closed too often. */
@@ -69,5 +55,5 @@ export function patternError(pattern: string): string | undefined {
     const tooMany = Math.max(Number(least), Number(most)) > MAX_REPEATS;
     if (tooMany || (most !== '' && Number(most) < Number(least))) return tell('invalid repeat count', repeat);
   }
-  return undefined;
+  return compilePattern(pattern) === undefined ? tell('invalid or unsupported syntax') : undefined;
 }

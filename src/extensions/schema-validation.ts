@@ -1,9 +1,22 @@
+import type { RE2JS } from 're2js';
 import { deepEqual, isObject, type JsonObject, type JsonValue } from '../api/object.ts';
 import { stringifyJson } from '../codec/json.ts';
 import { causes, type StatusCause } from '../status/status.ts';
 import { hasFormat } from './formats.ts';
-import { matchesPattern } from './patterns.ts';
+import { compilePattern } from './patterns.ts';
 import type { Structural } from './structural.ts';
+
+/** Compiled patterns by schema: compiling one costs more than most matches. */
+const compiled = new WeakMap<Structural, RE2JS>();
+
+/** The pattern of a schema; undefined for one that does not compile, which matches everything. */
+function patternOf(schema: Structural): RE2JS | undefined {
+  const known = compiled.get(schema);
+  if (known !== undefined) return known;
+  const made = compilePattern(schema.pattern ?? '');
+  if (made !== undefined) compiled.set(schema, made);
+  return made;
+}
 
 const INT_OR_STRING = 'x-kubernetes-int-or-string';
 
@@ -116,7 +129,7 @@ function stringFaults(value: string, schema: Structural, path: string): StatusCa
   if (schema.minLength !== undefined && length < schema.minLength) {
     return [causes.invalid(path, value, `${path} in body should be at least ${schema.minLength} chars long`)];
   }
-  if (schema.pattern !== undefined && schema.pattern !== '' && !matchesPattern(schema.pattern, value)) {
+  if (schema.pattern !== undefined && schema.pattern !== '' && patternOf(schema)?.matcher(value).find() === false) {
     return [causes.invalid(path, value, `${path} in body should match '${schema.pattern}'`)];
   }
   return [];

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../src/api/object.ts';
 import { DecodeError } from '../../src/codec/typed.ts';
 import { coerceEmbedded, embeddedFaults } from '../../src/extensions/embedded.ts';
 import { listTypeFaults } from '../../src/extensions/list-types.ts';
-import { matchesPattern } from '../../src/extensions/patterns.ts';
+import { compilePattern, patternError } from '../../src/extensions/patterns.ts';
 import { ratchet, validateSchema } from '../../src/extensions/schema-validation.ts';
 import type { Structural } from '../../src/extensions/structural.ts';
 
@@ -84,8 +84,23 @@ describe('updates', () => {
 
 describe('patterns', () => {
   it('are read as Go reads them', () => {
-    expect(matchesPattern('^(?P<x>a)$', 'a')).toBe(true);
-    expect(matchesPattern('(?i)abc', 'ABC')).toBe(true);
-    expect(matchesPattern('\\Aab\\z', 'abc')).toBe(false);
+    const matches = (pattern: string, text: string) => compilePattern(pattern)?.matcher(text).find();
+    expect(matches('^(?P<x>a)$', 'a')).toBe(true);
+    expect(matches('(?i)abc', 'ABC')).toBe(true);
+    expect(matches('\\Aab\\z', 'abc')).toBe(false);
+    expect(matches('^[[:alpha:]]+$', 'abc')).toBe(true);
   });
+
+  it('take no longer for being nested', () => {
+    const text = { type: 'string', pattern: '^(a+)+$' } as Structural;
+    const schema = { type: 'object', properties: { text } } as Structural;
+    expect(validateSchema({ text: `${'a'.repeat(5000)}!` }, schema)).toHaveLength(1);
+  });
+
+  it.each(['(?=a)', '(a', 'a)', '[a', '*a', 'a{2000}', '\\1', '(?<=a)b', 'a**', '\\pX'])(
+    '%s does not compile',
+    (pattern) => {
+      expect(patternError(pattern)).toMatch(/^error parsing regexp: /);
+    },
+  );
 });

@@ -22,6 +22,8 @@ export function http1Server(pool: UpstreamPool, clientLines: ClientLines): Serve
   });
   server.on('request', (request, response) => forward(request, response, pool, clientLines(request.socket)));
   server.on('upgrade', (request, socket, head) => upgrade(request, socket, head, pool, clientLines(socket)));
+  // All together are bounded by maxHeaderSize; Node leaves out those beyond a number without a word.
+  server.maxHeadersCount = 0;
   server.on('clientError', (error, socket) => answerUnread(error, socket));
   return server;
 }
