@@ -1,7 +1,7 @@
 import { causes, type StatusCause } from '../../status/status.ts';
 import type { JsonObject } from '../object.ts';
 import { compareQuantities } from '../quantity.ts';
-import { duplicates, each, has, oneOf, part, parts, text } from './checks.ts';
+import { each, has, oneOf, part, parts, text } from './checks.ts';
 import { environmentFaults } from './environment.ts';
 import { handlersFaults, LASTING_FIELDS } from './handlers.ts';
 import { deviceFaults, mountFaults, type Volumes } from './mounts.ts';
@@ -62,12 +62,12 @@ function claimFaults(container: JsonObject, pod: JsonObject, path: string): Stat
   return [
     ...claims.flatMap((name, i) => {
       if (name === '') return [causes.required(`${at}[${i}]`)];
+      if (claims.indexOf(name) < i) return [causes.duplicate(`${at}[${i}]`, name)];
       if (known.includes(name)) return [];
       const names = known.length === 0 ? ' which is empty' : `: ${[...known].sort().join(', ')}`;
       const { reason, message, field } = causes.notFound(`${at}[${i}]`, name);
       return [{ reason, message: `${message}: must be one of the names in pod.spec.resourceClaims${names}`, field }];
     }),
-    ...duplicates(claims, (i) => `${at}[${i}]`),
   ] as StatusCause[];
 }
 

@@ -1,6 +1,6 @@
 import { causes, type StatusCause } from '../../status/status.ts';
 import type { JsonObject } from '../object.ts';
-import { duplicates, each, has, integer, oneOf, part, parts, text, texts } from './checks.ts';
+import { each, has, integer, oneOf, part, parts, text, texts } from './checks.ts';
 import { labelSelectorFaults } from './label-selector.ts';
 import { labelValueErrors, qualifiedNameErrors } from './labels.ts';
 import { dnsLabelErrors } from './names.ts';
@@ -160,7 +160,9 @@ export function gateFaults(spec: JsonObject, path: string): StatusCause[] {
     ...readiness.flatMap((type, i) =>
       each(`${path}.readinessGates[${i}].conditionType`, type, qualifiedNameErrors(type)),
     ),
-    ...scheduling.flatMap((name, i) => each(at(i), name, qualifiedNameErrors(name))),
-    ...duplicates(scheduling, at),
+    ...scheduling.flatMap((name, i) => [
+      ...each(at(i), name, qualifiedNameErrors(name)),
+      ...(scheduling.indexOf(name) < i ? [causes.duplicate(at(i), name)] : []),
+    ]),
   ];
 }

@@ -5,6 +5,7 @@ import { addressErrors } from './cidr.ts';
 import { containerFaults, resourceFaults } from './containers.ts';
 import { validateLabels } from './metadata.ts';
 import { dnsLabelErrors, dnsSubdomainErrors } from './names.ts';
+import { resourceClaimFaults } from './pod-claims.ts';
 import { affinityFaults, gateFaults, spreadFaults, tolerationFaults } from './pod-scheduling.ts';
 import { podVolumes } from './pod-volumes.ts';
 import { podSecurityFaults } from './security.ts';
@@ -163,6 +164,7 @@ export function validatePodSpec(spec: JsonObject, at: string, pod = ''): StatusC
   return [
     ...(has(spec, 'terminationGracePeriodSeconds') ? [] : [causes.required(`${at}.terminationGracePeriodSeconds`)]),
     ...volumeFaults,
+    ...resourceClaimFaults(spec, at),
     ...containerFaults(spec, volumes, at),
     ...podResourceFaults(spec, at),
     ...hostNetworkFaults(spec, at, pod !== ''),

@@ -4,6 +4,17 @@ import { compareQuantities } from '../quantity.ts';
 import { each, has, integer, oneOf, part, parts, text, texts } from './checks.ts';
 import { fieldReferenceFaults, resourceReferenceFaults, VOLUME_FIELDS } from './field-references.ts';
 import { dnsLabelErrors, dnsSubdomainErrors } from './names.ts';
+import {
+  azureDiskFaults,
+  cinderFaults,
+  fibreChannelFaults,
+  flexFaults,
+  flockerFaults,
+  iscsiFaults,
+  partitionFaults,
+  quobyteFaults,
+  storageOsFaults,
+} from './network-volumes.ts';
 import { backstepFaults, fileModeFaults, filePathFaults } from './paths.ts';
 import { driverNameFaults } from './volumes.ts';
 
@@ -172,32 +183,32 @@ const sources: ReadonlyMap<string, Check> = new Map<string, Check>([
   ],
   [
     'gcePersistentDisk',
-    (source, at) => missing(source, at.replace(/gcePersistentDisk$/, 'persistentDisk'), ['pdName']),
+    (source, at) => partitionFaults('pdName')(source, at.replace(/gcePersistentDisk$/, 'persistentDisk')),
   ],
-  ['awsElasticBlockStore', withKeys('volumeID')],
+  ['awsElasticBlockStore', partitionFaults('volumeID')],
   ['secret', files('secretName')],
   ['nfs', nfsFaults],
-  ['iscsi', withKeys('targetPortal', 'iqn')],
+  ['iscsi', iscsiFaults],
   ['glusterfs', withKeys('endpoints', 'path')],
-  ['flocker', () => []],
+  ['flocker', flockerFaults],
   ['persistentVolumeClaim', withKeys('claimName')],
   ['rbd', (source, at) => [...monitors(source, at), ...missing(source, at, ['image'])]],
-  ['cinder', withKeys('volumeID')],
+  ['cinder', cinderFaults],
   ['cephfs', monitors],
-  ['quobyte', withKeys('registry', 'volume')],
+  ['quobyte', quobyteFaults],
   [
     'downwardAPI',
     (source, at) => [...fileModeFaults(source.defaultMode, `${at}.defaultMode`), ...downwardFaults(source, at)],
   ],
-  ['fc', () => []],
-  ['flexVolume', withKeys('driver')],
+  ['fc', fibreChannelFaults],
+  ['flexVolume', flexFaults],
   ['configMap', files('name')],
   ['azureFile', withKeys('secretName', 'shareName')],
   ['vsphereVolume', withKeys('volumePath')],
   ['photonPersistentDisk', withKeys('pdID')],
   ['portworxVolume', withKeys('volumeID')],
-  ['azureDisk', withKeys('diskName', 'diskURI')],
-  ['storageos', withKeys('volumeName')],
+  ['azureDisk', azureDiskFaults],
+  ['storageos', storageOsFaults],
   ['projected', projectedFaults],
   ['scaleIO', withKeys('gateway', 'system', 'volumeName')],
   ['csi', csiFaults],
