@@ -7,6 +7,7 @@ import { deflateRawSync } from 'node:zlib';
 const OUTPUT = 'build/openapi-descriptions.js';
 /** Kubernetes' JavaScript client: of this release, but without descriptions of fields that hold another type. */
 const CLIENT = 'node_modules/@kubernetes/client-node/dist/gen/models';
+const PARAMETERS = 'node_modules/@kubernetes/client-node/dist/gen/types/ObjectParamAPI.d.ts';
 /** Types of an older release, with all descriptions and their line breaks. */
 const TYPES = 'node_modules/kubernetes-types';
 const DEFINITIONS = 'src/api/tables/types.json';
@@ -84,7 +85,27 @@ function describe(root) {
     const said = fields.map((field) => [field, merged(own[field], older[field])]).filter(([, text]) => text);
     if (said.length > 0) out[name] = Object.fromEntries(said);
   }
-  return out;
+  return { definitions: out, parameters: parameters(root) };
+}
+
+const entities = { '&#39;': "'", '&quot;': '"', '&lt;': '<', '&gt;': '>', '&#x3D;': '=', '&#x60;': '`', '&amp;': '&' };
+
+/** What most of the client's methods say of a parameter; those of which they say various things are left out. */
+function parameters(root) {
+  const said = new Map();
+  const declared = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*_?(\w+)\??: (?:string|boolean|number);/g;
+  for (const [, comment, name] of textOf(join(root, PARAMETERS)).matchAll(declared)) {
+    const raw = comment.replace(/\* Defaults to: [\s\S]*/, '').replace(/\\(?=&)/g, '');
+    const text = plain(raw).replace(/&[#\w]+;/g, (entity) => entities[entity] ?? entity);
+    const texts = said.get(name) ?? new Map();
+    said.set(name, texts.set(text, (texts.get(text) ?? 0) + 1));
+  }
+  const usual = (texts) => {
+    const all = [...texts.values()].reduce((a, b) => a + b, 0);
+    return [...texts].find(([, times]) => times > 0.6 * all)?.[0];
+  };
+  const found = [...said].map(([name, texts]) => [name, usual(texts)]);
+  return Object.fromEntries(found.filter(([, text]) => text !== undefined));
 }
 
 /**

@@ -14,7 +14,7 @@ describe('descriptions of the API', () => {
 
   test('the build makes them for nearly every definition', async () => {
     expect(existsSync(file)).toBe(true);
-    const known = Object.keys(await load());
+    const known = Object.keys((await load()).definitions);
     expect(known.length).toBeGreaterThan(builtinDefinitions.length * 0.95);
     expect(known.filter((name) => !builtinDefinitions.includes(name))).toEqual([]);
   });
@@ -26,8 +26,17 @@ describe('descriptions of the API', () => {
       await load(),
     ) as { properties: Record<string, { description: string; type: string }> };
     expect(properties.continue?.description).toMatch(/^continue may be set/);
-    const pod = (await load())['io.k8s.api.core.v1.Pod'];
+    const pod = (await load()).definitions['io.k8s.api.core.v1.Pod'];
     expect(pod?.spec).toMatch(/^Specification of the desired behavior of the pod/);
+  });
+
+  test('parameters are told where they mean one thing', async () => {
+    const { parameters } = await load();
+    expect(parameters.fieldSelector).toBe(
+      'A selector to restrict the list of returned objects by their fields. Defaults to everything.',
+    );
+    expect(parameters.watch).toMatch(/^Watch for changes to the described resources/);
+    expect([parameters.name, parameters.body, parameters.container]).toEqual([undefined, undefined, undefined]);
   });
 });
 

@@ -9,6 +9,7 @@ import {
   JSON_TYPES,
   type Operation,
   type Paths,
+  type Specification,
   STREAM_TYPES,
 } from './model.ts';
 
@@ -30,11 +31,18 @@ const operations = rawOperations as unknown as {
 };
 const types = rawTypes as unknown as { definitions: Record<string, Definition>; asInV2: Record<string, Definition> };
 
-/** Definitions of built-in types by name, with their descriptions, which are unpacked for whoever asks for the look-up. */
-export function builtinDefinition(): (name: string) => Definition | undefined {
+/**
+ * Definitions of built-in types by name, with their descriptions, and what is said of parameters. The descriptions are
+ * unpacked for whoever asks for the look-ups.
+ */
+export function builtinTexts(): Pick<Specification, 'definition' | 'parameter'> {
   const descriptions = unpackDescriptions();
-  return (name) =>
-    Object.hasOwn(types.definitions, name) ? described(name, types.definitions[name]!, descriptions) : undefined;
+  const { parameters } = descriptions;
+  return {
+    definition: (name) =>
+      Object.hasOwn(types.definitions, name) ? described(name, types.definitions[name]!, descriptions) : undefined,
+    parameter: (name) => (Object.hasOwn(parameters, name) ? parameters[name] : undefined),
+  };
 }
 
 /** Names of every built-in definition. */

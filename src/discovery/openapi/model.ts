@@ -40,6 +40,8 @@ export interface Specification {
   paths: Paths;
   /** The definition of that name, undefined if there is none. */
   definition(name: string): Definition | undefined;
+  /** What is said of the parameter of that name. */
+  parameter(name: string): string | undefined;
   /** Whether the document says how clients authenticate. */
   secured: boolean;
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../api/object.ts';
 import { type Catalog, derived, type GroupVersionRows } from '../catalog.ts';
 import { sha512 } from '../document.ts';
-import { builtinDefinition, builtinDefinitions, builtinFacts, builtinPaths } from './builtin.ts';
+import { builtinDefinitions, builtinFacts, builtinPaths, builtinTexts } from './builtin.ts';
 import { customDefinitions, customPaths } from './custom.ts';
 import type { Paths, Specification } from './model.ts';
 import { encodeV2, encodeV3 } from './protobuf.ts';
@@ -83,18 +83,19 @@ const builtinSpecification = (paths: Paths): Specification => ({
   title: 'Kubernetes',
   version: '1.36',
   paths,
-  definition: builtinDefinition(),
+  ...builtinTexts(),
   secured: true,
 });
 
 function customSpecification(rows: GroupVersionRows): Specification {
-  const builtin = builtinDefinition();
-  const own = customDefinitions(rows, builtin);
+  const builtin = builtinTexts();
+  const own = customDefinitions(rows, builtin.definition);
   return {
     title: 'Kubernetes CRD Swagger',
     version: 'v0.1.0',
     paths: customPaths(rows),
-    definition: (name) => own.get(name) ?? builtin(name),
+    ...builtin,
+    definition: (name) => own.get(name) ?? builtin.definition(name),
     secured: false,
   };
 }
@@ -155,12 +156,12 @@ async function documentsOf(catalog: Catalog): Promise<ReadonlyMap<string, OpenAp
 
 function writeAll(catalog: Catalog): JsonObject {
   const custom = customVersions(catalog);
-  const builtin = builtinDefinition();
-  const own = new Map(custom.flatMap((rows) => [...customDefinitions(rows, builtin)]));
+  const builtin = builtinTexts();
+  const own = new Map(custom.flatMap((rows) => [...customDefinitions(rows, builtin.definition)]));
   const paths = [...builtinPaths().values(), ...custom.map(customPaths)].flatMap(Object.entries);
   paths.sort(([a], [b]) => (a < b ? -1 : 1));
   const specification = builtinSpecification(Object.fromEntries(paths) as Paths);
-  return writeV2({ ...specification, definition: (name) => own.get(name) ?? builtin(name) }, [
+  return writeV2({ ...specification, definition: (name) => own.get(name) ?? builtin.definition(name) }, [
     ...builtinDefinitions,
     ...own.keys(),
   ]);

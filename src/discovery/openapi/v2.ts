@@ -14,7 +14,7 @@ const reference = (name: string): JsonObject => ({ $ref: `#/definitions/${name}`
 
 /** Writes a specification, with the definitions of these names, as one Swagger 2.0 document. */
 export function writeV2(spec: Specification, definitions: readonly string[]): JsonObject {
-  const shared = new Map<string, JsonObject>();
+  const shared: SharedParameters = { written: new Map(), textOf: spec.parameter };
   const paths = Object.fromEntries(
     Object.entries(spec.paths).map(([path, operations]) => [path, pathItem(path, operations, shared)]),
   );
@@ -25,13 +25,18 @@ export function writeV2(spec: Specification, definitions: readonly string[]): Js
     definitions: Object.fromEntries(
       [...definitions].sort().map((name) => [name, schema(definitionInV2(name) ?? spec.definition(name)!)]),
     ),
-    parameters: Object.fromEntries([...shared].sort(([a], [b]) => (a < b ? -1 : 1))),
+    parameters: Object.fromEntries([...shared.written].sort(([a], [b]) => (a < b ? -1 : 1))),
     securityDefinitions: { BearerToken: { type: 'apiKey', name: 'authorization', in: 'header' } },
     security: [{ BearerToken: [] }],
   };
 }
 
-function pathItem(path: string, operations: PathOperations, shared: Map<string, JsonObject>): JsonObject {
+interface SharedParameters {
+  written: Map<string, JsonObject>;
+  textOf: Specification['parameter'];
+}
+
+function pathItem(path: string, operations: PathOperations, shared: SharedParameters): JsonObject {
   const parameters = parametersOf(path, operations);
   const item: JsonObject = {};
   for (const [method, operation] of Object.entries(operations)) {
@@ -42,10 +47,18 @@ function pathItem(path: string, operations: PathOperations, shared: Map<string, 
 }
 
 /** A reference to a parameter that the document defines once. */
-function sharedParameter({ name, in: where, type }: Parameter, shared: Map<string, JsonObject>): JsonObject {
+function sharedParameter({ name, in: where, type }: Parameter, { written, textOf }: SharedParameters): JsonObject {
   const key = `${name}-${where}`;
-  if (!shared.has(key)) {
-    shared.set(key, { uniqueItems: true, type, name, in: where, ...(where === 'path' ? { required: true } : {}) });
+  if (!written.has(key)) {
+    const description = textOf(name);
+    written.set(key, {
+      uniqueItems: true,
+      type,
+      ...(description === undefined ? {} : { description }),
+      name,
+      in: where,
+      ...(where === 'path' ? { required: true } : {}),
+    });
   }
   return { $ref: `#/parameters/${key}` };
 }
@@ -61,7 +74,7 @@ const bodyParameter = (name: string, required: boolean): JsonObject => ({
 const consumesOf = ({ consumes }: Operation): string[] =>
   [...consumes].sort((a, b) => Number(a.includes('apply')) - Number(b.includes('apply')));
 
-function writeOperation(operation: Operation, parameters: Parameter[], shared: Map<string, JsonObject>): JsonObject {
+function writeOperation(operation: Operation, parameters: Parameter[], shared: SharedParameters): JsonObject {
   const { tag, id, body, bodyRequired, consumes, produces, responses, action, gvk } = operation;
   const written = [
     ...(body === undefined ? [] : [bodyParameter(body, bodyRequired)]),

@@ -20,7 +20,7 @@ export function writeV3(spec: Specification): JsonObject {
     openapi: '3.0.0',
     info: { title: spec.title, version: spec.version },
     paths: Object.fromEntries(
-      Object.entries(spec.paths).map(([path, operations]) => [path, pathItem(path, operations)]),
+      Object.entries(spec.paths).map(([path, operations]) => [path, pathItem(path, operations, spec.parameter)]),
     ),
     components: {
       ...(names.length === 0
@@ -33,19 +33,25 @@ export function writeV3(spec: Specification): JsonObject {
   };
 }
 
-function pathItem(path: string, operations: PathOperations): JsonObject {
+type TextOf = Specification['parameter'];
+
+function pathItem(path: string, operations: PathOperations, textOf: TextOf): JsonObject {
+  const write = (parameter: Parameter) => writeParameter(parameter, textOf);
   const parameters = parametersOf(path, operations);
   const item: JsonObject = {};
   for (const [method, operation] of Object.entries(operations)) {
-    item[method] = writeOperation(operation, parameters.own(operation));
+    item[method] = writeOperation(operation, parameters.own(operation).map(write));
   }
-  if (parameters.shared.length > 0) item.parameters = parameters.shared.map(writeParameter);
+  if (parameters.shared.length > 0) item.parameters = parameters.shared.map(write);
   return item;
 }
 
-const writeParameter = ({ name, in: where, type }: Parameter): JsonObject => ({
+const said = (description: string | undefined): JsonObject => (description === undefined ? {} : { description });
+
+const writeParameter = ({ name, in: where, type }: Parameter, textOf: TextOf): JsonObject => ({
   name,
   in: where,
+  ...said(textOf(name)),
   ...(where === 'path' ? { required: true } : {}),
   schema: { type, uniqueItems: true },
 });
@@ -55,12 +61,12 @@ const content = (types: readonly string[], schema: JsonObject): JsonObject =>
 
 const named = (name: string): JsonObject => (name === 'string' ? { type: 'string' } : reference(name));
 
-function writeOperation(operation: Operation, parameters: Parameter[]): JsonObject {
+function writeOperation(operation: Operation, parameters: JsonObject[]): JsonObject {
   const { tag, id, body, bodyRequired, consumes, produces, responses, action, gvk } = operation;
   return {
     tags: [tag],
     operationId: id,
-    ...(parameters.length === 0 ? {} : { parameters: parameters.map(writeParameter) }),
+    ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined
       ? {}
       : { requestBody: { content: content(consumes, reference(body)), ...(bodyRequired ? { required: true } : {}) } }),
