@@ -23,12 +23,25 @@ const scopeOf = (ctx: RequestContext, name: string): Scope => ({
   options: { dryRun: false },
 });
 
-async function allDefinitions(ctx: RequestContext): Promise<KubeObject[]> {
+/** Definitions that are read at a time. */
+const READ_AT_ONCE = 64;
+
+/**
+ * The definitions of a group, which their keys tell (`plural.group`): those of other groups, of which a tenant may have
+ * a thousand, are not read.
+ */
+async function definitionsOf(ctx: RequestContext, group: string): Promise<KubeObject[]> {
   const row = definitions();
-  const out: KubeObject[] = [];
-  await eachPage(ctx, `${row.storage!.prefix}/`, async (records) => {
-    for (const record of records) out.push(toObject(row, record));
+  const prefix = `${row.storage!.prefix}/`;
+  const keys: string[] = [];
+  await eachPage(ctx, prefix, true, async (records) => {
+    for (const { key } of records) if (key.slice(key.indexOf('.', prefix.length) + 1) === group) keys.push(key);
   });
+  const out: KubeObject[] = [];
+  for (let at = 0; at < keys.length; at += READ_AT_ONCE) {
+    const { records } = await ctx.keyspace.get(keys.slice(at, at + READ_AT_ONCE), { type: 'linearizable' });
+    out.push(...records.flatMap((record) => (record === undefined ? [] : [toObject(row, record)])));
+  }
   return out;
 }
 
@@ -36,11 +49,12 @@ async function allDefinitions(ctx: RequestContext): Promise<KubeObject[]> {
 async function eachPage(
   ctx: RequestContext,
   prefix: string,
+  keysOnly: boolean,
   visit: (records: StoredRecord[]) => Promise<void>,
 ): Promise<void> {
   let after = '';
   for (;;) {
-    const page = await ctx.keyspace.list({ prefix, after, limit: 0, consistency: { type: 'linearizable' } });
+    const page = await ctx.keyspace.list({ prefix, after, limit: 0, consistency: { type: 'linearizable' }, keysOnly });
     await visit(page.records);
     const last = page.records.at(-1);
     if (!page.more || last === undefined) return;
@@ -63,9 +77,9 @@ const groupOf = (definition: KubeObject) => (isObject(definition.spec) ? definit
  * as theirs are.
  */
 export async function settleDefinitions(ctx: RequestContext, group: unknown): Promise<void> {
-  const all = await allDefinitions(ctx);
+  const all = await definitionsOf(ctx, String(group));
   const own = all
-    .filter((definition) => groupOf(definition) === group && definition.metadata.deletionTimestamp === undefined)
+    .filter((definition) => definition.metadata.deletionTimestamp === undefined)
     .sort((a, b) => ((a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? -1 : 1));
   for (const definition of own) {
     const others = all.filter((other) => other.metadata.name !== definition.metadata.name);
@@ -123,7 +137,7 @@ function deleteRecord(ctx: RequestContext, row: Resource, record: StoredRecord):
 }
 
 async function deleteAll(ctx: RequestContext, row: Resource, prefix: string): Promise<void> {
-  await eachPage(ctx, prefix, async (records) => {
+  await eachPage(ctx, prefix, false, async (records) => {
     for (let at = 0; at < records.length; at += PARALLEL) {
       await Promise.all(records.slice(at, at + PARALLEL).map((record) => deleteRecord(ctx, row, record)));
     }
@@ -135,7 +149,9 @@ async function deleteAll(ctx: RequestContext, row: Resource, prefix: string): Pr
  * until they are gone themselves.
  */
 export async function finishDefinition(ctx: RequestContext, name: string): Promise<void> {
-  const definition = (await allDefinitions(ctx)).find((other) => other.metadata.name === name);
+  const key = `${definitions().storage!.prefix}/${name}`;
+  const [record] = (await ctx.keyspace.get([key], { type: 'linearizable' })).records;
+  const definition = record && toObject(definitions(), record);
   if (definition?.metadata.deletionTimestamp === undefined) return;
   const row = rowOf(definition);
   const prefix = `${row.storage!.prefix}/`;
