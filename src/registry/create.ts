@@ -1,6 +1,7 @@
 import { admit, validate } from '../admission/chain.ts';
 import { namespaceRefusal } from '../admission/namespace-lifecycle.ts';
 import { pluginsOf } from '../admission/plugins.ts';
+import { paramAccessFaults } from '../admission/policies/param-access.ts';
 import type { KubeObject } from '../api/object.ts';
 import { formatTime } from '../api/time.ts';
 import { validateCreate } from '../api/validation/index.ts';
@@ -107,7 +108,8 @@ export async function prepareNew(scope: Scope, object: KubeObject): Promise<void
   object.metadata.creationTimestamp = formatTime(now);
   ensureNamespace(scope, object);
   prepareForCreate(resource, object, { now, user: ctx.user, warnings: ctx.warnings });
-  const faults = validateCreate(resource, object);
+  const own = validateCreate(resource, object);
+  const faults = own.length > 0 ? own : await paramAccessFaults(ctx, resource, object, undefined);
   if (faults.length > 0) throw invalid(kindSubject(scope, object), object.metadata.name ?? '', faults);
   await validate(
     pluginsOf(ctx),

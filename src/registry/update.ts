@@ -1,5 +1,6 @@
 import { type Attributes, admit, validate } from '../admission/chain.ts';
 import { pluginsOf } from '../admission/plugins.ts';
+import { paramAccessFaults } from '../admission/policies/param-access.ts';
 import type { KubeObject } from '../api/object.ts';
 import { validateUpdate } from '../api/validation/index.ts';
 import { keepTimesOfNoop } from '../apply/managed-fields.ts';
@@ -247,7 +248,9 @@ async function prepareChange(scope: Scope, update: Update, object: KubeObject, o
   else metadata.generation = old.metadata.generation;
   prepareForUpdate(resource, subresource, object, old, { now: ctx.now(), user: ctx.user, warnings: ctx.warnings });
   keepSystemMetadata(object, old);
-  const faults = validateUpdate(resource, subresource, object, old, ctx.warnings);
+  const own = validateUpdate(resource, subresource, object, old, ctx.warnings);
+  const isChecked = own.length === 0 && subresource === '' && !update.internal;
+  const faults = isChecked ? await paramAccessFaults(ctx, resource, object, old) : own;
   if (faults.length > 0) throw invalid(kindSubject(scope, object), object.metadata.name ?? '', faults);
   const next = keepTimesOfNoop(old, object);
   ctx.warnings.push(...warningsAbout(resource, subresource, next, old));
