@@ -5,6 +5,16 @@ import type { ProcessPlan } from './layout.ts';
 export const COMPATIBILITY_DATE = '2026-11-17';
 /** Small nurseries (MB): what a burst of large answers leaves behind is given back before it has piled up. */
 const V8_FLAGS = ['--max-semi-space-size=4'];
+/**
+ * A process of replicas alone: a small heap whose garbage holds much native memory (sockets, requests), which the engine
+ * does not see. Collected early, it stays small: with 333 watches and 100 MB written it grows by 75 MiB instead of 120.
+ */
+const REPLICA_V8_FLAGS = [
+  '--max-semi-space-size=1',
+  '--initial-old-space-size=2',
+  '--heap-growing-percent=10',
+  '--optimize-for-size',
+];
 const REPLICA_NAMESPACE_KEY = 'gunwale-replica';
 const LOOPS_NAMESPACE_KEY = 'gunwale-control-loops';
 
@@ -63,7 +73,7 @@ const config :Workerd.Config = (
   sockets = [
     ${sockets(plan, wiring, separate).join(',\n    ')}
   ],
-  v8Flags = [ ${V8_FLAGS.map(quote).join(', ')} ]
+  v8Flags = [ ${(plan.api ? V8_FLAGS : REPLICA_V8_FLAGS).map(quote).join(', ')} ]
 );
 
 const main :Workerd.Worker = (
