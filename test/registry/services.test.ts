@@ -53,6 +53,22 @@ describe('services', () => {
     expect(new Set(made.map(({ body }) => body.spec.ports[0].nodePort)).size).toBe(30);
   });
 
+  it('share a small range: each free address is given once, and dry runs take none', async () => {
+    const { call } = await testApp(['default'], undefined, { serviceClusterIPRange: '10.9.0.0/28' });
+    const createAll = (count: number, query = '') =>
+      Promise.all(Array.from({ length: count }, (_, i) => call('POST', `${path}${query}`, service(`s${i}`))));
+    const dry = await createAll(20, '?dryRun=All');
+    expect(dry.map(({ status }) => status)).toEqual(Array(20).fill(201));
+    const made = await createAll(200);
+    const got = made.filter(({ status }) => status === 201).map(({ body }) => body.spec.clusterIP as string);
+    const free = Array.from({ length: 14 }, (_, i) => `10.9.0.${i + 1}`);
+    expect(got.sort()).toEqual(free.sort());
+    const refused = made.filter(({ status }) => status !== 201).map(({ status, body }) => `${status} ${body.message}`);
+    expect(refused).toHaveLength(186);
+    const full = /^500 Internal error occurred: failed to allocate a serviceIP for Service "s\d+": range is full$/;
+    expect(refused.filter((answer) => !full.test(answer))).toEqual([]);
+  });
+
   it('keep what they were given when an update leaves it out', async () => {
     const { call } = await testApp();
     const { spec } = (await call('POST', path, service('a', { type: 'NodePort' }))).body;

@@ -32,10 +32,15 @@ export interface TestApp {
 
 let count = 0;
 
-/** The whole pipeline in memory, as an administrator, with the namespaces that are given; `outbound` plays the world. */
-export async function testApp(namespaces: string[] = ['default'], outbound?: Outbound): Promise<TestApp> {
+/** The whole pipeline in memory, as an administrator, with the namespaces that are given; `outbound` plays the world,
+ * `settings` are more of the configuration. */
+export async function testApp(
+  namespaces: string[] = ['default'],
+  outbound?: Outbound,
+  settings: object = {},
+): Promise<TestApp> {
   const uid = `test-${++count}`;
-  const config = parseConfig(JSON.stringify({ tenant: { uid, name: 'default', replicas: [1] } }));
+  const config = parseConfig(JSON.stringify({ tenant: { uid, name: 'default', replicas: [1] }, ...settings }));
   const keyspace = memoryKeyspace();
   forgetPolicy(uid as TenantUid);
   const app = createApp({
