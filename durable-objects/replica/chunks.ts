@@ -67,7 +67,7 @@ export function encodeStateRequest(request: StateRequest): Uint8Array {
 
 /** Reverses {@link encodeStateRequest}. Throws RangeError on anything else. */
 export function decodeStateRequest(bytes: Uint8Array): StateRequest {
-  const { index, from } = parse(new TextDecoder().decode(bytes)) as StateRequest;
+  const { index, from } = (parse(new TextDecoder().decode(bytes)) ?? {}) as StateRequest;
   for (const number of [index, from?.revision, from?.offset, from?.rest]) {
     if (!Number.isSafeInteger(number) || number < 0) throw new RangeError('malformed request for state');
   }

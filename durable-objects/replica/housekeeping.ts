@@ -3,6 +3,8 @@ import { Retention, type RetentionLimits } from '../keyspace/retention.ts';
 import type { Core } from './core.ts';
 
 const INTERVAL_MS = 5_000;
+/** How soon compaction is looked at again while a new leader does not know yet what a living member holds. */
+const MEETING_MS = 100;
 /** How soon expiry is proposed again where the proposal was lost. */
 const EXPIRY_MS = 1_000;
 /** Records that expire by one entry. */
@@ -19,6 +21,7 @@ export class Housekeeping {
   readonly #retention: Retention;
   #dueAt: number;
   #askedExpiry = 0;
+  #meetingSince: number | undefined;
   #raisedAt = Number.NEGATIVE_INFINITY;
 
   constructor(core: Core, limits?: RetentionLimits) {
@@ -70,6 +73,10 @@ export class Housekeeping {
       const due = this.#core.state().due(time, EXPIRE_BATCH);
       if (due.length > 0) this.#core.propose(KIND.expire, encodeExpire(due), now);
     }
+    if (this.#isMeeting(now)) {
+      this.#dueAt = now + MEETING_MS;
+      return;
+    }
     const { compacted, logFloor } = this.#core.state().scalars;
     const floor = this.#unneeded();
     const target = Math.max(this.#retention.take(time), compacted);
@@ -89,6 +96,17 @@ export class Housekeeping {
     const { nextExpiry } = this.#core.state();
     if (nextExpiry === undefined || nextExpiry > now) return false;
     return this.#core.node.isLeader && now - this.#askedExpiry >= EXPIRY_MS;
+  }
+
+  /**
+   * Whether a member that lives has not yet told what it holds of the log, as right after an election: the log would be
+   * kept for it. Not for longer than an interval.
+   */
+  #isMeeting(now: number): boolean {
+    const { peers } = this.#core.node.status();
+    const unknown = peers.some(({ state, recentlyActive }) => state === 'probe' && recentlyActive);
+    this.#meetingSince = unknown ? (this.#meetingSince ?? now) : undefined;
+    return now - (this.#meetingSince ?? Number.NEGATIVE_INFINITY) < INTERVAL_MS;
   }
 
   /** Index up to which no member needs the log: each holds it, or is so far behind that it is given the state. */

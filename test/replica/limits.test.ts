@@ -111,4 +111,28 @@ describe('an idle group', () => {
     expect([1, 2, 3].map((id) => group.member(id).timer)).toEqual([undefined, undefined, undefined]);
     expect([1, 2, 3].map((id) => group.driver(id).state.unflushed)).toEqual([false, false, false]);
   });
+
+  it('that is woken for its history drops the log with it, also when a member answers late', async () => {
+    const group = new Group([1, 2, 3]);
+    await group.elect();
+    for (let n = 0; n < 5; n++) await group.put(`/registry/a/${n}`);
+    await group.until(() => [1, 2, 3].every((id) => group.driver(id).asleep));
+    for (const id of [1, 2, 3]) group.stop(id);
+    group.now += 400_000;
+    for (const id of [1, 2, 3]) group.start(id);
+    group.cut.add(3);
+    group
+      .driver(1)
+      .wake()
+      .catch(() => undefined);
+    await group.until(() => group.driver(1).isLeader);
+    await group.pass(50);
+    group.cut.delete(3);
+    await group.until(() => [1, 2, 3].every((id) => group.driver(id).asleep));
+    const { compacted, revision } = group.driver(1).state.scalars;
+    expect(compacted).toBe(revision);
+    const kept = [1, 2, 3].map((id) => group.driver(id).status().firstIndex - group.driver(id).state.scalars.logFloor);
+    expect(kept).toEqual([1, 1, 1]);
+    expect(group.driver(3).status().firstIndex).toBeGreaterThan(6);
+  });
 });
