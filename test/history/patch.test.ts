@@ -23,15 +23,18 @@ describe('unknown outcomes, settled by the committed history', () => {
 
   test('a put in the history was done, one that is not in it never was', () => {
     const asked = ['one', 'two'].map((value) => operation('/a', { type: 'put', value }, { type: 'unknown' }));
-    expect(settleUnknown(asked, truth).map(({ outcome }) => outcome)).toEqual([{ type: 'done', revision: 1 }]);
+    const outcomes = settleUnknown(asked, truth).map(({ outcome }) => outcome);
+    expect(outcomes).toEqual([{ type: 'done', revision: 1, replaced: null }]);
   });
 
-  test('a delete stays open while a deletion of its key is nobody else’s', () => {
-    const unknown = operation('/a', { type: 'delete' }, { type: 'unknown' });
+  test('a deletion that nobody else made is that of a delete without answer', () => {
+    const unknown = operation('/a', { type: 'delete', condition: { type: 'exists' } }, { type: 'unknown' });
     // It found nothing and is told the revision of the time, which is that of another key's deletion.
     const vain = operation('/b', { type: 'delete' }, { type: 'done', revision: 2, replaced: null });
-    expect(settleUnknown([unknown, vain], truth)).toEqual([unknown, vain]);
-    const own = operation('/a', { type: 'delete' }, { type: 'done', revision: 2, replaced: null });
+    const replaced = { value: 'one', revision: 1 };
+    const settled = { ...unknown, request: { type: 'delete' }, outcome: { type: 'done', revision: 2, replaced } };
+    expect(settleUnknown([unknown, vain], truth)).toEqual([vain, settled]);
+    const own = operation('/a', { type: 'delete' }, { type: 'done', revision: 2, replaced });
     expect(settleUnknown([unknown, own], truth)).toEqual([own]);
   });
 });

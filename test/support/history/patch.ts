@@ -3,35 +3,44 @@ import type { Operation } from './types.ts';
 
 /**
  * Operations of unknown outcome as the committed history settles them: a write that is in it happened at some time after
- * its start, one that is not never did. Deletes carry no value and stay open, unless every deletion of the key is some
- * other's.
+ * its start and met what the history says, one that is not never did. Deletes carry no value: a deletion that no
+ * acknowledged delete made is the work of one of those of the key that got no answer, at the earliest when the first of
+ * them began.
  */
 export function settleUnknown(operations: readonly Operation[], truth: Truth): Operation[] {
-  const puts = truth.steps.filter(({ type }) => type === 'put');
-  const revisions = new Map(puts.map(({ value, revision }) => [value, revision]));
-  const open = openDeletions(operations, truth);
-  return operations.flatMap((operation): Operation[] => {
-    const { request, outcome } = operation;
+  const puts = new Map(truth.steps.flatMap((step) => (step.type === 'put' ? [[step.value, step.revision]] : [])));
+  const done = (operation: Operation, revision: number): Operation => {
+    const before = truth.at(revision)?.replaced;
+    const replaced = before === undefined ? null : { value: before.value, revision: before.revision };
+    return { ...operation, outcome: { type: 'done', revision, replaced } };
+  };
+  const unanswered = new Map<string, Operation>();
+  const settled = operations.flatMap((operation): Operation[] => {
+    const { key, request, outcome } = operation;
     if (outcome.type !== 'unknown' || request.type === 'get') return [operation];
-    if (request.type === 'delete') return open.has(operation.key) ? [operation] : [];
-    const revision = revisions.get(request.value);
-    return revision === undefined ? [] : [{ ...operation, outcome: { type: 'done', revision } }];
+    if (request.type === 'put') {
+      const revision = puts.get(request.value);
+      return revision === undefined ? [] : [done(operation, revision)];
+    }
+    const other = unanswered.get(key);
+    // Which of them it was is not known, so its condition is not known either.
+    if (other === undefined || other.start > operation.start)
+      unanswered.set(key, { ...operation, request: { type: 'delete' } });
+    return [];
   });
+  for (const { key, revision } of unclaimed(operations, truth)) {
+    const first = unanswered.get(key);
+    if (first !== undefined) settled.push(done(first, revision));
+  }
+  return settled;
 }
 
-/**
- * Keys with a deletion in the history that no acknowledged delete made. One that found nothing to delete is told the
- * revision of the time, which is another key's.
- */
-function openDeletions(operations: readonly Operation[], truth: Truth): Set<string> {
+/** Deletions that no acknowledged delete made. One that found nothing is told the revision of the time, another key's. */
+function unclaimed(operations: readonly Operation[], truth: Truth) {
   const claimed = new Set<string>();
   for (const { key, request, outcome } of operations) {
     if (request.type === 'delete' && outcome.type === 'done' && outcome.revision !== undefined)
       claimed.add(`${key}@${outcome.revision}`);
   }
-  return new Set(
-    truth.steps.flatMap(({ type, key, revision }) =>
-      type === 'delete' && !claimed.has(`${key}@${revision}`) ? [key] : [],
-    ),
-  );
+  return truth.steps.filter(({ type, key, revision }) => type === 'delete' && !claimed.has(`${key}@${revision}`));
 }
