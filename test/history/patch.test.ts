@@ -34,6 +34,8 @@ describe('unknown outcomes, settled by the committed history', () => {
     const replaced = { value: 'one', revision: 1 };
     const settled = { ...unknown, request: { type: 'delete' }, outcome: { type: 'done', revision: 2, replaced } };
     expect(settleUnknown([unknown, vain], truth)).toEqual([vain, settled]);
+    const late = operation('/a', { type: 'delete' }, { type: 'done', revision: 2, replaced: null });
+    expect(settleUnknown([unknown, late], truth)).toEqual([late, settled]);
     const own = operation('/a', { type: 'delete' }, { type: 'done', revision: 2, replaced });
     expect(settleUnknown([unknown, own], truth)).toEqual([own]);
   });

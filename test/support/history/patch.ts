@@ -35,12 +35,15 @@ export function settleUnknown(operations: readonly Operation[], truth: Truth): O
   return settled;
 }
 
-/** Deletions that no acknowledged delete made. One that found nothing is told the revision of the time, another key's. */
+/**
+ * Deletions that no acknowledged delete made. One that found nothing made none, though it is told the revision of the
+ * time, which may be that of the same key's deletion just before.
+ */
 function unclaimed(operations: readonly Operation[], truth: Truth) {
   const claimed = new Set<string>();
   for (const { key, request, outcome } of operations) {
-    if (request.type === 'delete' && outcome.type === 'done' && outcome.revision !== undefined)
-      claimed.add(`${key}@${outcome.revision}`);
+    const deleted = request.type === 'delete' && outcome.type === 'done' && outcome.replaced !== null;
+    if (deleted && outcome.revision !== undefined) claimed.add(`${key}@${outcome.revision}`);
   }
   return truth.steps.filter(({ type, key, revision }) => type === 'delete' && !claimed.has(`${key}@${revision}`));
 }
