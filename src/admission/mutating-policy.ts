@@ -10,6 +10,7 @@ import { forbidden, type StatusError } from '../status/status.ts';
 import { type Attributes, type Plugin, Reinvocation, subjectOf } from './chain.ts';
 import { NamespaceReader } from './matching/match.ts';
 import { takePatched } from './patched.ts';
+import { conditionsHold } from './policies/compiled.ts';
 import { bindingsOf, deciderOf } from './policies/inputs.ts';
 import {
   hasNamespaceObject,
@@ -20,13 +21,7 @@ import {
   policiesFor,
   refusedName,
 } from './policies/invocations.ts';
-import {
-  type CompiledMutations,
-  compiledMutations,
-  conditionsHold,
-  MutationFault,
-  valueMadeBy,
-} from './policies/mutations.ts';
+import { type CompiledMutations, compiledMutations, MutationFault, valueMadeBy } from './policies/mutations.ts';
 import { Rounds } from './rounds.ts';
 import { inVersion, versioned } from './versions.ts';
 

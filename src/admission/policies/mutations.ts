@@ -4,17 +4,16 @@ import { mergeConfiguration } from '../../apply/apply-configuration.ts';
 import type { KindType } from '../../apply/kind-type.ts';
 import {
   type Bindings,
-  CONDITIONS_BUDGET,
   Evaluator,
   type Expression,
-  ExpressionCompiler,
+  type ExpressionCompiler,
   OutOfBudget,
   POLICY_BUDGET,
 } from '../../cel/expressions.ts';
-import { type MatchCondition, matchConditions, readConditions, type Verdict } from '../../cel/match-conditions.ts';
 import { applyConfigurationOf, jsonPatchOf } from '../../cel/mutation.ts';
 import type { Value } from '../../cel/values.ts';
 import { applyOperations, PatchFault } from '../json-patches.ts';
+import { type Compiled, compiledOnce, startPolicy } from './compiled.ts';
 
 /** One MutatingAdmissionPolicy, compiled, and what its mutations make of an object. */
 
@@ -24,12 +23,8 @@ export interface Mutation {
   apply: (value: Value, object: KubeObject, kind: KindType) => JsonObject;
 }
 
-export interface CompiledMutations {
-  conditions: readonly MatchCondition[];
-  variables: ReadonlyMap<string, Expression>;
+export interface CompiledMutations extends Compiled {
   mutations: readonly Mutation[];
-  /** Whether the namespace has to be read for it. */
-  usesNamespace: boolean;
 }
 
 /** Why a mutation cannot be made; the failure policy decides. */
@@ -64,39 +59,15 @@ function compileMutation(mutation: JsonObject, compiler: ExpressionCompiler): Mu
   return { expression: compiler.compileMutation(source('applyConfiguration'), ['Object']), apply: applyConfiguration };
 }
 
-function compile({ spec: given }: KubeObject): CompiledMutations {
-  const spec = mapOf(given);
-  const compiler = new ExpressionCompiler({ params: spec.paramKind !== undefined, composed: true });
-  for (const { name, expression } of objects(spec.variables)) {
-    compiler.addVariable(text(name), text(expression), true);
-  }
-  const conditions = readConditions(spec.matchConditions, compiler);
+function compile(policy: KubeObject): CompiledMutations {
+  const { spec, compiler, conditions } = startPolicy(policy);
   const mutations = objects(spec.mutations).map((mutation) => compileMutation(mutation, compiler));
   const all = [...compiler.variables.values(), ...mutations.map(({ expression }) => expression)];
   const usesNamespace = all.some((expression) => expression.usesNamespace);
   return { conditions, variables: compiler.variables, mutations, usesNamespace };
 }
 
-/** Compiled policies, by their objects: a fact of a policy's revision. */
-const compiled = new WeakMap<KubeObject, CompiledMutations>();
-
-export function compiledMutations(policy: KubeObject): CompiledMutations {
-  let known = compiled.get(policy);
-  if (known === undefined) {
-    known = compile(policy);
-    compiled.set(policy, known);
-  }
-  return known;
-}
-
-/** Whether a policy's conditions hold; they see no namespace. */
-export function conditionsHold({ conditions, variables }: CompiledMutations, bindings: Bindings): Verdict {
-  if (conditions.length === 0) return { matches: true };
-  return matchConditions(
-    conditions,
-    new Evaluator({ ...bindings, namespaceObject: null }, variables, CONDITIONS_BUDGET),
-  );
-}
+export const compiledMutations = compiledOnce(compile);
 
 /** The value that a mutation's expression makes. Throws a {@link MutationFault}. */
 export function valueMadeBy({ expression }: Mutation, { variables }: CompiledMutations, bindings: Bindings): Value {

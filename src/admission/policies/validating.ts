@@ -1,17 +1,10 @@
 import { mapOf, objects, text, textOr } from '../../api/fields.ts';
 import type { JsonValue, KubeObject } from '../../api/object.ts';
 import type { Bindings } from '../../cel/expressions.ts';
-import {
-  CONDITIONS_BUDGET,
-  Evaluator,
-  type Expression,
-  ExpressionCompiler,
-  OutOfBudget,
-  POLICY_BUDGET,
-} from '../../cel/expressions.ts';
-import { type MatchCondition, matchConditions, readConditions } from '../../cel/match-conditions.ts';
+import { Evaluator, type Expression, OutOfBudget, POLICY_BUDGET } from '../../cel/expressions.ts';
 import { typeName } from '../../cel/values.ts';
 import { shownMessage } from '../../extensions/rule-validation.ts';
+import { type Compiled, compiledOnce, conditionsHold, startPolicy } from './compiled.ts';
 
 /** One ValidatingAdmissionPolicy, compiled, and what it says of an object. */
 
@@ -22,22 +15,13 @@ interface Validation {
   reason: string;
 }
 
-export interface CompiledPolicy {
-  conditions: readonly MatchCondition[];
-  variables: ReadonlyMap<string, Expression>;
+export interface CompiledPolicy extends Compiled {
   validations: readonly Validation[];
   annotations: readonly { key: string; expression: Expression }[];
-  /** Whether the namespace has to be read for it. */
-  usesNamespace: boolean;
 }
 
-function compile({ spec: given }: KubeObject): CompiledPolicy {
-  const spec = mapOf(given);
-  const compiler = new ExpressionCompiler({ params: spec.paramKind !== undefined, composed: true });
-  for (const { name, expression } of objects(spec.variables)) {
-    compiler.addVariable(text(name), text(expression), true);
-  }
-  const conditions = readConditions(spec.matchConditions, compiler);
+function compile(policy: KubeObject): CompiledPolicy {
+  const { spec, compiler, conditions } = startPolicy(policy);
   const validations = objects(spec.validations).map(
     ({ expression, message, messageExpression, reason }): Validation => ({
       expression: compiler.compile(text(expression), ['bool'], true),
@@ -60,17 +44,7 @@ function compile({ spec: given }: KubeObject): CompiledPolicy {
   return { conditions, variables: compiler.variables, validations, annotations, usesNamespace };
 }
 
-/** Compiled policies, by their objects: a fact of a policy's revision. */
-const compiled = new WeakMap<KubeObject, CompiledPolicy>();
-
-export function compiledPolicy(policy: KubeObject): CompiledPolicy {
-  let known = compiled.get(policy);
-  if (known === undefined) {
-    known = compile(policy);
-    compiled.set(policy, known);
-  }
-  return known;
-}
+export const compiledPolicy = compiledOnce(compile);
 
 /** Why a policy refuses an object. */
 export interface Denial {
@@ -98,12 +72,9 @@ const failed = (message: string, ignores: boolean): Findings => ({
  * Asks a policy about an object. `ignores`: its failurePolicy. `bindings`: all variables; conditions see no namespace.
  */
 export function askPolicy(policy: CompiledPolicy, bindings: Bindings, ignores: boolean): Findings {
-  if (policy.conditions.length > 0) {
-    const evaluator = new Evaluator({ ...bindings, namespaceObject: null }, policy.variables, CONDITIONS_BUDGET);
-    const verdict = matchConditions(policy.conditions, evaluator);
-    if ('error' in verdict) return failed(verdict.error, ignores);
-    if (!verdict.matches) return nothing();
-  }
+  const verdict = conditionsHold(policy, bindings);
+  if ('error' in verdict) return failed(verdict.error, ignores);
+  if (!verdict.matches) return nothing();
   try {
     const evaluator = new Evaluator(bindings, policy.variables, POLICY_BUDGET);
     const results = policy.validations.map(({ expression }) => evaluator.evaluate(expression));
