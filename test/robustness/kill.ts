@@ -13,6 +13,7 @@ import { type Fault, Faults } from './faults.ts';
 import { History, PREFIX } from './history.ts';
 import { Random } from './random.ts';
 import { Recorded } from './recorded.ts';
+import { Tally } from './tally.ts';
 import { KeptWatch, watchAtRandom } from './watching.ts';
 import { Workload } from './workload.ts';
 
@@ -29,16 +30,8 @@ const KEPT_SECONDS = 30;
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '120' }, seed: { type: 'string' } } });
 const seed = values.seed === undefined ? randomInt(2 ** 32) : Number(values.seed);
 const random = new Random(seed);
-let checks = 0;
-let failures = 0;
-
-/** Counts a check and says how it went. */
-function verify(title: string, faults: readonly string[]): void {
-  checks++;
-  if (faults.length > 0) failures++;
-  console.log(`${faults.length === 0 ? 'ok  ' : 'FAIL'} ${title}`);
-  for (const fault of faults.slice(0, 10)) console.log(`     ${fault.slice(0, 2_000)}`);
-}
+const tally = new Tally();
+const { verify } = tally;
 
 console.log(`seed ${seed} (faults and requests are the same with --seed ${seed}; how they interleave is not)`);
 const cluster = await startLocalCluster([
@@ -57,10 +50,9 @@ try {
   api.close();
   await cluster.stop();
 }
-if (failures === 0) cluster.remove();
+if (tally.failures === 0) cluster.remove();
 else console.log(`seed ${seed}; the data is kept in ${cluster.folder}`);
-console.log(`${checks - failures} passed, ${failures} failed`);
-process.exit(failures > 0 ? 1 : 0);
+tally.end();
 
 async function scenario(): Promise<void> {
   await api.call('POST', '/api/v1/namespaces', { metadata: { name: NAMESPACE } });

@@ -10,6 +10,7 @@ import { type StartedCluster, startLocalCluster } from '../support/local-cluster
 import { replicaStatus } from '../support/replica-status.ts';
 import { ApiClient } from './client.ts';
 import { Recorded } from './recorded.ts';
+import { Tally } from './tally.ts';
 
 const LAUNCHER = join(import.meta.dirname, '../../src/local/start.mjs');
 const ARGS = ['--processes', '3', '--control-loops', 'none'];
@@ -18,15 +19,8 @@ const BALLAST = 100;
 const BALLAST_BYTES = 50_000;
 const WRITE_MS = 1_500;
 
-let checks = 0;
-let failures = 0;
-
-function verify(title: string, faults: readonly string[]): void {
-  checks++;
-  if (faults.length > 0) failures++;
-  console.log(`${faults.length === 0 ? 'ok  ' : 'FAIL'} ${title}`);
-  for (const fault of faults.slice(0, 10)) console.log(`     ${fault.slice(0, 1_000)}`);
-}
+const tally = new Tally();
+const { verify } = tally;
 
 /** `npm run replicas`: exit code and what it printed. */
 async function replicas(cluster: StartedCluster, ...args: string[]): Promise<{ code: number; output: string }> {
@@ -150,8 +144,7 @@ try {
 } finally {
   await cluster.stop();
 }
-if (failures === 0) await restarted(cluster.folder);
-if (failures === 0) cluster.remove();
+if (tally.failures === 0) await restarted(cluster.folder);
+if (tally.failures === 0) cluster.remove();
 else console.log(`the data is kept in ${cluster.folder}`);
-console.log(`${checks - failures} passed, ${failures} failed`);
-process.exit(failures > 0 ? 1 : 0);
+tally.end();
