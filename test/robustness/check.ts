@@ -7,6 +7,7 @@ import {
   exactlyOnce,
   listsShowOneState,
   revisionsRise,
+  settleUnknown,
   Truth,
 } from '../support/history/index.ts';
 import type { ApiClient } from './client.ts';
@@ -26,7 +27,8 @@ export async function checkHistory(
   const last = await latest(api, collection);
   const truth = new Truth(await committed(api, collection, from, last));
   const { operations, lists, watches } = history;
-  const verdict = checkLinearizable(operations);
+  const known = new Map(truth.steps.map(({ revision, value }) => [revision, value]));
+  const verdict = checkLinearizable(settleUnknown(operations, truth), known);
   const linearizable = verdict.ok
     ? []
     : [`${verdict.reason}: ${verdict.key}`, ...verdict.stuck.map((operation) => JSON.stringify(operation))];

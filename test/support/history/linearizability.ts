@@ -17,7 +17,8 @@ type Step = (state: State) => State | undefined;
 /**
  * Whether some order of the operations, compatible with real time, explains every answer: each key is a register with
  * conditional writes, checked by itself (linearizability is local). The search is Wing and Gong's with Lowe's memory of
- * configurations seen, as in porcupine. Operations of unknown outcome may take effect at any time after their start, or
+ * configurations seen, as in porcupine; a read or a refusal that fits is placed at once, since no order is
+ * lost by it. Operations of unknown outcome may take effect at any time after their start, or
  * never. `known`: further records that were shown to clients, by revision (in lists and watches): conditions on a revision
  * may come from there.
  */
@@ -128,7 +129,9 @@ class Search {
       state = last.before;
       if (this.#operations[at]!.outcome.type !== 'unknown') found--;
       unlift(last.start);
-      moment = last.start.next;
+      // Whatever can follow without an operation that never changes anything can follow with it.
+      const { type } = this.#operations[at]!.outcome;
+      moment = type === 'read' || type === 'failed' ? undefined : last.start.next;
     }
     return { reason: undefined, stuck: [] };
   }
@@ -212,7 +215,8 @@ function stepOf({ request, outcome }: Operation, values: ReadonlyMap<number, str
     const replaced = outcome.replaced === undefined ? undefined : (outcome.replaced?.value ?? null);
     return (state) => (holds(state) && (replaced === undefined || replaced === state) ? written : undefined);
   }
-  if (outcome.type === 'unknown') return (state) => (holds(state) ? written : state);
+  // Where its condition does not hold it need not happen.
+  if (outcome.type === 'unknown') return (state) => (holds(state) && written !== state ? written : undefined);
   const current = outcome.type === 'failed' ? outcome.current : undefined;
   const met = current === undefined ? undefined : (current?.value ?? null);
   return (state) => (!holds(state) && (met === undefined || met === state) ? state : undefined);
