@@ -7,6 +7,7 @@ import { GarbageCollector } from './garbage-collector.ts';
 import { NamespaceTermination } from './namespace.ts';
 import { fillNamespace } from './namespace-content.ts';
 import type { Outcome } from './outcome.ts';
+import { checkPolicyTypes } from './policy-types.ts';
 import { QuotaRecount } from './resource-quota.ts';
 
 type Row = { id: number; loop: WorkItem['loop']; item: string };
@@ -36,6 +37,7 @@ const steps: Record<WorkItem['loop'], readonly { loop: string; own?: boolean; ru
   ],
   resourcequota: [{ loop: 'resourcequota', run: (item, connection) => new QuotaRecount(connection).handle(item) }],
   customresourcedefinition: [{ loop: 'customresourcedefinition', own: true, run: settleDefinition }],
+  'validatingadmissionpolicy-status': [{ loop: 'validatingadmissionpolicy-status', run: checkPolicyTypes }],
 };
 
 /** Names that `--control-loops` takes. */

@@ -54,6 +54,22 @@ function compileIn(env: Environment, source: string, types: readonly string[]): 
   }
 }
 
+/** The type by which expressions know a variable: structures and what is opaque are not looked into. */
+export function variableType(type: CelType): CelType {
+  switch (type.kind) {
+    case 'list':
+    case 'map':
+      return { ...type, params: type.params.map(variableType) };
+    case 'struct':
+    case 'opaque':
+    case 'type':
+    case 'error':
+      return DYN;
+    default:
+      return type;
+  }
+}
+
 /** Compiles the expressions of one policy or webhook. */
 export class ExpressionCompiler {
   readonly #base: Environment;
@@ -86,7 +102,7 @@ export class ExpressionCompiler {
   /** Compiles a variable, which later expressions may use. */
   addVariable(name: string, source: string, authorizer: boolean): Expression {
     const expression = this.compile(source, [], authorizer);
-    this.#fields.set(name, expression.type.kind === 'error' ? DYN : expression.type);
+    this.#fields.set(name, variableType(expression.type));
     this.variables.set(name, expression);
     return expression;
   }

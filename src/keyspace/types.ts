@@ -53,7 +53,13 @@ export type Operation =
 
 /** An outbox row for the control loops, written in the same apply as its cause. */
 export interface WorkItem {
-  loop: 'namespace' | 'garbage-collector' | 'clusterrole-aggregation' | 'customresourcedefinition' | 'resourcequota';
+  loop:
+    | 'namespace'
+    | 'garbage-collector'
+    | 'clusterrole-aggregation'
+    | 'customresourcedefinition'
+    | 'resourcequota'
+    | 'validatingadmissionpolicy-status';
   /** What to look at, for example a key or a uid; meaning is the loop's. */
   item: string;
   /** Only written when some record carries this index term at that moment (a deleted owner without dependents makes no work). */

@@ -83,6 +83,7 @@ export const LOOPS = [
   'clusterrole-aggregation',
   'customresourcedefinition',
   'resourcequota',
+  'validatingadmissionpolicy-status',
 ] as const;
 
 /** The id of a proposal made at a time in ms; `random` has 8 bytes. */

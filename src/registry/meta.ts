@@ -1,4 +1,5 @@
 import { convertTo, storageVersion } from '../api/conversion.ts';
+import { int } from '../api/fields.ts';
 import { isObject, type JsonObject, type JsonValue, type KubeObject } from '../api/object.ts';
 import { namesDecided } from '../extensions/establish.ts';
 import type { RecordMeta, ValueTag, WorkItem } from '../keyspace/types.ts';
@@ -147,6 +148,12 @@ function needsSettling(object: KubeObject): boolean {
   return !namesDecided(object) || object.metadata.deletionTimestamp !== undefined;
 }
 
+/** Whether the types in a policy's expressions have not been checked since its spec changed. */
+function needsTypeCheck({ apiVersion, kind, metadata, status }: KubeObject): boolean {
+  if (kind !== 'ValidatingAdmissionPolicy' || apiVersion !== 'admissionregistration.k8s.io/v1') return false;
+  return int(metadata.generation) > int(at(status, ['observedGeneration']));
+}
+
 /** The parts of objects that quotas count by, for kinds that may count for less than before. */
 const countedBy: Readonly<Record<string, (object: KubeObject) => unknown>> = {
   Pod: (pod) => [TERMINAL.has(text(at(pod, ['status', 'phase']))), pod.metadata.generation],
@@ -184,6 +191,7 @@ export function workOfPut(key: string, object: KubeObject, old: KubeObject | und
   if (object.kind === 'ClusterRole') work.push({ loop: 'clusterrole-aggregation', item: '' });
   if (needsCount(object, old)) work.push(countAgain(object));
   if (needsSettling(object)) work.push({ loop: 'customresourcedefinition', item: metadata.name ?? '' });
+  if (needsTypeCheck(object)) work.push({ loop: 'validatingadmissionpolicy-status', item: metadata.name ?? '' });
   if (object.kind === 'Namespace' && object.apiVersion === 'v1' && old === undefined) {
     work.push({ loop: 'namespace', item: metadata.name ?? '' });
   }

@@ -45,6 +45,10 @@ export function builtinTexts(): Pick<Specification, 'definition' | 'parameter'> 
   };
 }
 
+/** A built-in definition without descriptions, which need not be unpacked for it. */
+export const bareDefinition = (name: string): Definition | undefined =>
+  Object.hasOwn(types.definitions, name) ? types.definitions[name] : undefined;
+
 /** Names of every built-in definition. */
 export const builtinDefinitions: readonly string[] = Object.keys(types.definitions);
 

@@ -64,7 +64,8 @@ function extensions(row: Resource, kind: string): JsonObject {
   };
 }
 
-function objectDefinition(row: Resource, builtin: Builtins): Definition {
+/** The definition of a custom resource's kind. */
+export function objectDefinition(row: Resource, builtin: Builtins): Definition {
   const common = commonProperties(builtin, false);
   const schema = spelledOut(asObject(row.custom?.schema as JsonValue | undefined), common);
   return {
