@@ -6,7 +6,8 @@ import type { StatusError } from '../status/status.ts';
 /** A question to the authorizers about a resource; what is left out is empty. */
 export type Wanted = Partial<Omit<Question, 'user'>> & { verb: string; resource: string };
 
-const question = ({ user }: RequestContext, wanted: Wanted): Question => ({
+/** The attributes of a question about the user of the request. */
+export const question = ({ user }: RequestContext, wanted: Wanted): Question => ({
   user,
   isResourceRequest: true,
   path: '',

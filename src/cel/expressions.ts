@@ -31,7 +31,7 @@ export interface Expression {
 }
 
 /** A type as Go prints it. */
-const shownType = ({ name, params }: CelType): string =>
+export const shownType = ({ name, params }: CelType): string =>
   params.length === 0 ? name : `${name}(${params.map(shownType).join(', ')})`;
 
 const authorizerTypes: Readonly<Record<string, CelType>> = {

@@ -34,6 +34,8 @@ export const BOOL = plain('bool');
 export const BYTES = plain('bytes');
 export const DOUBLE = plain('double');
 export const DYN = plain('dyn');
+/** google.protobuf.Any: of no known type, as `dyn` is, but under a name of its own. */
+export const ANY = plain('dyn', 'google.protobuf.Any');
 export const ERROR = plain('error', '!error!');
 export const INT = plain('int');
 export const NULL = plain('null', 'null_type');
@@ -60,7 +62,7 @@ const SHOWN: Partial<Record<TypeKind, string>> = { duration: 'duration', null: '
 
 /** A type as the checker's messages show it. */
 export function formatType(type: CelType): string {
-  const shown = SHOWN[type.kind];
+  const shown = type.name === ANY.name ? 'any' : SHOWN[type.kind];
   if (shown !== undefined) return shown;
   return type.params.length === 0 ? type.name : `${type.name}(${type.params.map(formatType).join(', ')})`;
 }

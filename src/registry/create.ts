@@ -1,4 +1,5 @@
 import { admit, validate } from '../admission/chain.ts';
+import { deviceAccessFaults } from '../admission/device-access.ts';
 import { namespaceRefusal } from '../admission/namespace-lifecycle.ts';
 import { pluginsOf } from '../admission/plugins.ts';
 import { paramAccessFaults } from '../admission/policies/param-access.ts';
@@ -108,7 +109,7 @@ export async function prepareNew(scope: Scope, object: KubeObject): Promise<void
   object.metadata.creationTimestamp = formatTime(now);
   ensureNamespace(scope, object);
   prepareForCreate(resource, object, { now, user: ctx.user, warnings: ctx.warnings });
-  const own = validateCreate(resource, object);
+  const own = [...(await deviceAccessFaults(ctx, resource, '', object)), ...validateCreate(resource, object)];
   const faults = own.length > 0 ? own : await paramAccessFaults(ctx, resource, object, undefined);
   if (faults.length > 0) throw invalid(kindSubject(scope, object), object.metadata.name ?? '', faults);
   await validate(

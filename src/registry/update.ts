@@ -1,4 +1,5 @@
 import { type Attributes, admit, validate } from '../admission/chain.ts';
+import { deviceAccessFaults } from '../admission/device-access.ts';
 import { pluginsOf } from '../admission/plugins.ts';
 import { paramAccessFaults } from '../admission/policies/param-access.ts';
 import type { KubeObject } from '../api/object.ts';
@@ -248,7 +249,10 @@ async function prepareChange(scope: Scope, update: Update, object: KubeObject, o
   else metadata.generation = old.metadata.generation;
   prepareForUpdate(resource, subresource, object, old, { now: ctx.now(), user: ctx.user, warnings: ctx.warnings });
   keepSystemMetadata(object, old);
-  const own = validateUpdate(resource, subresource, object, old, ctx.warnings);
+  const own = [
+    ...(update.internal ? [] : await deviceAccessFaults(ctx, resource, subresource, object, old)),
+    ...validateUpdate(resource, subresource, object, old, ctx.warnings),
+  ];
   const isChecked = own.length === 0 && subresource === '' && !update.internal;
   const faults = isChecked ? await paramAccessFaults(ctx, resource, object, old) : own;
   if (faults.length > 0) throw invalid(kindSubject(scope, object), object.metadata.name ?? '', faults);

@@ -10,6 +10,9 @@ import { certificateValidators } from './certificates.ts';
 import { configurationValidators } from './configuration.ts';
 import { coordinationValidators } from './coordination.ts';
 import { customFaults, typeFaults } from './custom.ts';
+import { deviceClaimValidators } from './device-claims.ts';
+import { deviceSliceValidators } from './device-slices.ts';
+import { deviceStatusValidators } from './device-status.ts';
 import { endpointSliceValidators } from './endpoint-slices.ts';
 import { endpointValidators } from './endpoints.ts';
 import { eventValidators } from './events.ts';
@@ -55,6 +58,9 @@ const validators: ReadonlyMap<string, Validator> = new Map<string, Validator>([
   ...eventValidators,
   ...certificateValidators,
   ...definitionValidators,
+  ...deviceClaimValidators,
+  ...deviceSliceValidators,
+  ...deviceStatusValidators,
   ...schedulingValidators,
   ...policyValidators,
   ...networkingValidators,

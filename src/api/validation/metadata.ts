@@ -25,6 +25,7 @@ const repeats: ReadonlyMap<string, Repeats> = new Map([
       'certificates.k8s.io/certificatesigningrequests',
     ],
     ...['networking.k8s.io/networkpolicies', 'networking.k8s.io/servicecidrs', 'resource.k8s.io/resourceslices'],
+    'resource.k8s.io/resourceclaimtemplates',
     ...['scheduling.k8s.io/priorityclasses', 'storage.k8s.io/csidrivers', '/podtemplates', '/replicationcontrollers'],
     ...['/resourcequotas', '/services', 'apiextensions.k8s.io/customresourcedefinitions', 'coordination.k8s.io/leases'],
   ].map((key): [string, Repeats] => [key, ['update']]),
@@ -38,6 +39,8 @@ const repeats: ReadonlyMap<string, Repeats> = new Map([
     ...['flowcontrol.apiserver.k8s.io/prioritylevelconfigurations'],
   ].map((key): [string, Repeats] => [key, ['create']]),
   ['/persistentvolumes', ['create', 'create']],
+  ['resource.k8s.io/resourceclaims', ['create', 'update']],
+  ['resource.k8s.io/deviceclasses', ['create', 'update']],
   ['policy/poddisruptionbudgets', []],
   ['/events', []],
 ]);
