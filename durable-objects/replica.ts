@@ -23,6 +23,8 @@ import { Transport } from './replica/transport.ts';
 const REPAIR_MS = 2_000;
 /** How long a peer may take for one chunk of its state. */
 const STATE_TIMEOUT_MS = 5_000;
+/** How long a leader that a Worker could not reach may take to answer what is forwarded to it. */
+const FORWARD_TIMEOUT_MS = 500;
 /** How long a replica whose disk failed rests before it tries again. */
 const RETRY_MS = 3_000;
 
@@ -250,6 +252,8 @@ export class Replica extends DurableObject<Bindings> implements ReplicaCalls {
         if (answer.status !== 'ok') throw new Error(`replica ${peer} gives no state: ${answer.status}`);
         return answer.payload;
       },
+      forward: (leader: number, proposal: Uint8Array) =>
+        linkTo(this.env, tenant, shard, leader).call('propose', proposal, FORWARD_TIMEOUT_MS),
       orphaned: () => this.#sockets.dismiss(),
       pokeLoops: () => this.#pokeLoops(),
       fail: (error: unknown) => this.#fail(error, life),

@@ -38,11 +38,11 @@ export interface Change {
 }
 
 /** Bytes of live records kept in memory for point reads and conditions. */
-const CACHE_BYTES = 6 << 20;
+const CACHE_BYTES = 4 << 20;
 /** Bytes of live records kept in memory as whole lists. */
 const RANGES_BYTES = 4 << 20;
 /** Bytes of recent history kept in memory for watchers that lag a little. */
-const RECENT_BYTES = 4 << 20;
+const RECENT_BYTES = 2 << 20;
 
 export class StateMachine {
   readonly #storage: Storage;

@@ -177,6 +177,15 @@ export class Driver {
     }
   }
 
+  /**
+   * Passes a proposal on to the leader, for a Worker that could not reach it; undefined when this replica follows nobody or
+   * another. Resolves with the leader's encoded answer. Refuses with `unknown` when there is none: the leader may have
+   * taken the proposal, whose id keeps it from committing twice.
+   */
+  forward(suspect: number, payload: Uint8Array): Promise<Uint8Array> | undefined {
+    return this.#search.follows(suspect) ? this.#host.forward(suspect, payload).catch(refuseUnknown) : undefined;
+  }
+
   #keepHouse(now: number): void {
     this.#housekeeping.run(now, this.#logTime());
   }
@@ -396,4 +405,8 @@ export class Driver {
 function earliest(a: number | undefined, b: number | undefined): number | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return Math.min(a, b);
+}
+
+function refuseUnknown(): never {
+  throw new Refusal('unknown');
 }

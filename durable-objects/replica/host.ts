@@ -24,6 +24,11 @@ export interface Host {
   format?: Format;
   /** Asks a peer's state transfer for a chunk of state; rejects when it does not answer in time. */
   fetchState(peer: number, request: Uint8Array): Promise<Uint8Array>;
+  /**
+   * Passes a proposal on to the leader, for a Worker that cannot reach it; resolves with the leader's answer, rejects when
+   * there is none in time.
+   */
+  forward(leader: number, proposal: Uint8Array): Promise<Uint8Array>;
   /** The core's assumptions are broken: build everything anew from disk. */
   fail(error: unknown): void;
 }

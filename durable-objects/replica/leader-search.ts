@@ -52,6 +52,12 @@ export class LeaderSearch {
     });
   }
 
+  /** Whether this replica hears from a leader that a caller could not reach. */
+  follows(suspect: number): boolean {
+    const node = this.#node;
+    return suspect !== 0 && node.leader === suspect && !node.isLeader && !node.isQuiescent;
+  }
+
   /** A leader is known, or none is looked for any more. */
   end(): void {
     this.#campaignAt = undefined;

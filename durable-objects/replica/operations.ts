@@ -50,6 +50,8 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
   [
     'propose',
     async (driver, body, suspect) => {
+      const forwarded = driver.forward(suspect, body);
+      if (forwarded !== undefined) return forwarded;
       const outcome = await driver.propose(body, suspect);
       return encodeProposeAnswer(driver.leader, driver.state.scalars.policy, encodable(outcome));
     },

@@ -9,7 +9,7 @@ const insertEntries = bulkInsert('INSERT INTO log (entry, term, type, data, chec
 const STATE = 'term, vote, committed, membership, highest_id, before_index, before_term';
 const NEW_STATE: [number, number, number, string, number, number, number] = [0, 0, 0, '', 0, 0, 0];
 /** Bytes of the newest entries that are kept in memory: what followers in step with the leader ask for. */
-const RECENT_BYTES = 4 << 20;
+const RECENT_BYTES = 1 << 20;
 const ENTRY_OVERHEAD = 100;
 
 /** What is kept of the log for a member that is away; one that needs more is given the state. */

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { DamagedError } from '../../durable-objects/replica/damage.ts';
+import { OPERATIONS } from '../../durable-objects/replica/operations.ts';
 import { decodeReport, encodeReport } from '../../durable-objects/replica/reports.ts';
 import { decodeCommand, encodeEntry, FORMAT, type Format, KIND } from '../../src/protocol/commands.ts';
-import { Group } from './group.ts';
+import { decodeAnswer } from '../../src/protocol/messages.ts';
+import { Group, putBatch } from './group.ts';
 
 const OLD = FORMAT;
 /** The next version of the code: its entries are of a level that the present one does not know. */
@@ -118,5 +120,41 @@ describe('replicas that compare their states', () => {
     expect(group.failures.get(wrong)).toBeInstanceOf(DamagedError);
     expect(group.failures.get(wrong)).toMatchObject({ place: 'state' });
     await write(group, 3);
+  });
+});
+
+describe('a follower asked to propose by a Worker that could not reach the leader', () => {
+  const forward = async (group: Group, suspect: number) => {
+    const leader = (await group.leader()).status().id;
+    const follower = group.members.get(IDS.find((id) => id !== leader)!)!.driver;
+    const body = group.encode(putBatch('/registry/pods/n/forwarded'));
+    const answer = OPERATIONS.get('propose')!(follower, body, suspect || leader);
+    return { leader, answer };
+  };
+
+  it('passes the proposal on and answers as the leader does', async () => {
+    const group = new Group(IDS);
+    await write(group, 1);
+    const { leader, answer } = await forward(group, 0);
+    await group.pass(50);
+    expect(decodeAnswer(await answer)).toMatchObject({ status: 'ok', leader });
+    for (const { driver } of group.members.values())
+      expect(driver.state.get('/registry/pods/n/forwarded')).toBeDefined();
+  });
+
+  it('says that the outcome is unknown when the leader does not answer it either', async () => {
+    const group = new Group(IDS);
+    await write(group, 1);
+    group.members.delete((await group.leader()).status().id);
+    const follower = [...group.members.values()][0]!.driver;
+    const answer = OPERATIONS.get('propose')!(follower, group.encode(putBatch('/k')), follower.leader);
+    await expect(answer).rejects.toMatchObject({ status: 'unknown' });
+  });
+
+  it('does not pass on what is meant for a leader that it does not follow', async () => {
+    const group = new Group(IDS);
+    await write(group, 1);
+    const { answer } = await forward(group, 9);
+    await expect(answer).rejects.toMatchObject({ status: 'notLeader' });
   });
 });

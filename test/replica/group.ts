@@ -1,5 +1,6 @@
 import { Driver } from '../../durable-objects/replica/driver.ts';
 import type { Host } from '../../durable-objects/replica/host.ts';
+import { OPERATIONS } from '../../durable-objects/replica/operations.ts';
 import { RaftLog } from '../../durable-objects/replica/raft-log.ts';
 import type { Sql } from '../../durable-objects/replica/sql.ts';
 import { SqlStorage } from '../../durable-objects/replica/sql-storage.ts';
@@ -48,6 +49,11 @@ export class Group {
       },
       sleep: () => undefined,
       fetchState: () => Promise.reject(new Error('not reachable')),
+      forward: async (leader, proposal) => {
+        const other = this.members.get(leader);
+        if (other === undefined) throw new Error('not reachable');
+        return OPERATIONS.get('propose')!(other.driver, proposal, 0);
+      },
       orphaned: () => undefined,
       pokeLoops: () => undefined,
       fail: (error) => {
@@ -91,24 +97,33 @@ export class Group {
 
   /** Writes a key through the leader. */
   async put(key: string): Promise<void> {
-    const meta = {
-      labels: {},
-      fields: {},
-      terms: [],
-      tag: { storageVersion: 'v1', schema: 0, typeMetaEnd: 1, resourceVersionAt: 1 },
-    };
-    const operations: Operation[] = [{ type: 'put', key, value: new Uint8Array(10), meta }];
-    await this.propose({ conditions: [], operations });
+    await this.propose(putBatch(key));
   }
 
   async propose(batch: Batch): Promise<void> {
-    const id = proposalId(this.now, crypto.getRandomValues(new Uint8Array(8)));
-    const done = (await this.leader()).propose(encodeProposal(id, batch, undefined), 0);
+    const done = (await this.leader()).propose(this.encode(batch), 0);
     await Promise.all([done, this.pass(20)]);
+  }
+
+  /** A batch as a Worker sends it. */
+  encode(batch: Batch): Uint8Array {
+    return encodeProposal(proposalId(this.now, crypto.getRandomValues(new Uint8Array(8))), batch, undefined);
   }
 
   #next(): number {
     this.#random = (this.#random * 48271) % 2147483647;
     return this.#random / 2147483647;
   }
+}
+
+/** A batch that writes one key. */
+export function putBatch(key: string): Batch {
+  const meta = {
+    labels: {},
+    fields: {},
+    terms: [],
+    tag: { storageVersion: 'v1', schema: 0, typeMetaEnd: 1, resourceVersionAt: 1 },
+  };
+  const operations: Operation[] = [{ type: 'put', key, value: new Uint8Array(10), meta }];
+  return { conditions: [], operations };
 }

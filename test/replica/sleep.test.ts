@@ -44,6 +44,7 @@ class Bench {
         this.alarm = alarm;
       },
       fetchState: () => Promise.reject(new Error('nobody there')),
+      forward: () => Promise.reject(new Error('not reachable')),
       orphaned: () => undefined,
       pokeLoops: () => undefined,
       fail: (error) => {

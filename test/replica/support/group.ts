@@ -182,6 +182,7 @@ export class Group {
         await new Promise((resolve) => setImmediate(resolve));
         return this.tamper(source.transfer.serve(id, request).slice());
       },
+      forward: () => Promise.reject(new Error('not reachable')),
       orphaned: () => undefined,
       pokeLoops: () => undefined,
       fail: (error) => {
