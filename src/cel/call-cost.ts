@@ -163,13 +163,19 @@ const allocating = (factor: number, size: Range): CallEstimate => ({
   cost: plus(timesFactor(size, factor), fixed(1 + LIST_COST)),
   size,
 });
+/** A literal number of members or levels, as upstream reads it: below zero counts as none. */
+const literalCount = (node: CostNode | undefined): number | undefined => {
+  const value = literalInt(node);
+  return value === undefined ? undefined : Math.max(0, value);
+};
+/** A slice that ends before it begins counts as endless: upstream's difference has no sign. */
 const slice: Estimate = (call) => {
-  const from = literalInt(call.args[0]) ?? 0;
-  const to = literalInt(call.args[1]) ?? targetSize(call).max;
-  return allocating(1, fixed(Math.max(0, to) - Math.max(0, from)));
+  const from = literalCount(call.args[0]) ?? 0;
+  const to = literalCount(call.args[1]) ?? targetSize(call).max;
+  return allocating(1, fixed(to < from ? MAX : to - from));
 };
 const flatten: Estimate = (call) => {
-  const depth = call.args.length === 0 ? 1 : (literalInt(call.args[0]) ?? MAX);
+  const depth = call.args.length === 0 ? 1 : (literalCount(call.args[0]) ?? MAX);
   return allocating(depth, targetSize(call));
 };
 const squared =
@@ -209,7 +215,7 @@ const BY_NAME: ReadonlyMap<string, Estimate> = new Map<string, Estimate>([
   ['_==_', equality],
   ['slice', slice],
   ['flatten', flatten],
-  ['lists.range', (call) => allocating(1, fixed(literalInt(call.args[0]) ?? MAX))],
+  ['lists.range', (call) => allocating(1, fixed(literalCount(call.args[0]) ?? MAX))],
   ['reverse', (call) => allocating(1, targetSize(call))],
   ...each('distinct sort', squared(2, targetSize)),
   ['@sortByAssociatedKeys', squared(2, firstArg)],

@@ -148,7 +148,8 @@ export class Checker {
       case 'struct': {
         const type = target.fields?.get(field);
         if (type !== undefined) return type;
-        this.#issue(at, `undefined field '${field}'`);
+        const isKnown = target.fields !== undefined;
+        this.#issue(at, isKnown ? `undefined field '${field}'` : `unexpected failed resolution of '${target.name}'`);
         return ERROR;
       }
       case 'param':

@@ -1,10 +1,9 @@
-import { type Expr, partsOf } from './ast.ts';
+import type { Expr } from './ast.ts';
 import { Checker } from './checker.ts';
 import type { Functions } from './functions.ts';
-import { formatIssues, type Issue, SyntaxIssue } from './issues.ts';
-import { compileRegex } from './library/regex.ts';
-import { parseDuration, parseTimestamp } from './library/time.ts';
+import { formatIssues, SyntaxIssue } from './issues.ts';
 import { literalTypeIssues } from './literal-types.ts';
+import { literalIssues } from './literals.ts';
 import { type MacroFilter, parse } from './parser.ts';
 import type { CelType } from './types.ts';
 
@@ -37,28 +36,6 @@ export function withVariables(base: Environment, more: Readonly<Record<string, C
   return { ...base, variables, variableType: (name) => variables.get(name) ?? base.typeNames.get(name) };
 }
 
-/** Literals that are wrong whatever the data: durations, times and patterns. */
-const LITERALS: Readonly<Record<string, (text: string) => boolean>> = {
-  duration: (text) => parseDuration(text) !== undefined,
-  timestamp: (text) => parseTimestamp(text) !== undefined,
-  matches: (text) => {
-    try {
-      compileRegex(text);
-      return true;
-    } catch {
-      return false;
-    }
-  },
-};
-
-function literalIssues(e: Expr): Issue[] {
-  const found = partsOf(e).flatMap(literalIssues);
-  if (e.kind !== 'call' || !Object.hasOwn(LITERALS, e.name)) return found;
-  const arg = e.args.at(-1);
-  if (arg?.kind !== 'literal' || typeof arg.value !== 'string' || LITERALS[e.name]!(arg.value)) return found;
-  return [...found, { at: arg.at, message: `invalid ${e.name} argument` }];
-}
-
 /** Parses and checks an expression. Throws a {@link CompileError}. */
 export function check(env: Environment, source: string): Checked {
   let expr: Expr;
@@ -70,7 +47,7 @@ export function check(env: Environment, source: string): Checked {
   }
   const checker = new Checker(env);
   const type = checker.run(expr);
-  const faults = checker.issues.length > 0 ? checker.issues : literalIssues(expr);
+  const faults = checker.issues.length > 0 ? checker.issues : literalIssues(env, expr);
   const mixed = env.mixedLiterals || checker.issues.length > 0 ? [] : literalTypeIssues(expr);
   const issues = [...faults, ...mixed];
   if (issues.length > 0) throw new CompileError(formatIssues(issues, source));

@@ -23,6 +23,12 @@ export function charge(frame: Frame, cost: number): void {
   if (frame.cost > frame.limit) throw new CostExceeded();
 }
 
+/** Charges for a step that fails, as upstream's tracker does, and fails. */
+export function failing(frame: Frame, fault: Fault): never {
+  charge(frame, 1);
+  throw fault;
+}
+
 /** The value, or the fault, which counts as one where it may be taken up. */
 export function faultAsValue(run: Eval, frame: Frame): Value | Fault {
   try {
@@ -55,6 +61,34 @@ export function iterate(over: Value, two: boolean, visit: (first: Value, second:
   } else if (over instanceof CelMap) {
     for (const key of over.keys()) if (!visit(key, two ? over.get(key) : undefined)) return;
   } else throw new Fault(`got '${typeName(over)}', expected iterable type`);
+}
+
+/**
+ * Evaluates arguments and makes a call of them. One that fails is charged for as well, as is one of up to two arguments
+ * that fail (cel-go's CostTracker).
+ */
+export function calling(
+  args: readonly Eval[],
+  cost: (args: readonly Value[], result: Value) => number,
+  call: (args: Value[]) => Value,
+): Eval {
+  return (f) => {
+    const values: Value[] = [];
+    let fault: Fault | undefined;
+    for (const arg of args) {
+      const value = faultAsValue(arg, f);
+      if (!(value instanceof Fault)) values.push(value);
+      else if (args.length > 2) throw value;
+      else {
+        fault ??= value;
+        values.push(null);
+      }
+    }
+    const result = fault ?? faultAsValue(() => call(values), f);
+    charge(f, cost(values, result instanceof Fault ? null : result));
+    if (result instanceof Fault) throw result;
+    return result;
+  };
 }
 
 /** Calls the first overload that takes the arguments. */

@@ -2,7 +2,7 @@ import { namespaceType, requestType } from './admission-types.ts';
 import { mentions } from './ast.ts';
 import { CompileError, check, type Environment, withVariables } from './environment.ts';
 import { LIBRARY_TYPES } from './functions.ts';
-import { type Outcome, type Program, planProgram } from './interpreter.ts';
+import { type Outcome, type Program, ProgramError, planProgram } from './interpreter.ts';
 import { kubernetesEnvironment } from './kubernetes.ts';
 import { type AccessDecision, type AccessQuery, type Decisions, PendingDecision } from './library/authorizer.ts';
 import { mutationEnvironment } from './mutation.ts';
@@ -26,6 +26,8 @@ export interface Expression {
   type: CelType;
   /** Why it does not compile: `compilation failed: ERROR: …`, or of which type it should be. */
   error?: string;
+  /** Whether the error is one that upstream calls internal. */
+  internal?: boolean;
   /** Whether it looks at the namespace, which has to be read for it. */
   usesNamespace: boolean;
 }
@@ -49,6 +51,10 @@ function compileIn(env: Environment, source: string, types: readonly string[]): 
     const wanted = types.length === 1 ? types[0] : `one of [${types.join(' ')}]`;
     return { source, type, error: `must evaluate to ${wanted} but got ${shownType(type)}`, usesNamespace };
   } catch (error) {
+    if (error instanceof ProgramError) {
+      const why = `program instantiation failed: ${error.message}`;
+      return { source, type: ERROR, error: why, internal: true, usesNamespace: false };
+    }
     if (!(error instanceof CompileError)) throw error;
     return { source, type: ERROR, error: `compilation failed: ${error.message}`, usesNamespace: false };
   }

@@ -13,7 +13,7 @@ import {
   optionalOf,
   param,
   STRING,
-  struct,
+  sealed,
   TIMESTAMP,
   typeOf,
   UINT,
@@ -51,17 +51,17 @@ const NAMED: Readonly<Record<string, CelType>> = {
 
 /** Types of libraries that may stand in signatures, by the names that `type()` gives them. */
 export const LIBRARY_TYPES: Readonly<Record<string, CelType>> = {
-  Quantity: opaque('kubernetes.Quantity'),
-  URL: opaque('kubernetes.URL'),
+  Quantity: sealed('kubernetes.Quantity'),
+  URL: sealed('kubernetes.URL'),
   IP: opaque('net.IP'),
   CIDR: opaque('net.CIDR'),
-  Format: opaque('kubernetes.NamedFormat'),
-  Semver: opaque('kubernetes.Semver'),
-  Authorizer: struct('kubernetes.authorization.Authorizer'),
-  PathCheck: struct('kubernetes.authorization.PathCheck'),
-  GroupCheck: struct('kubernetes.authorization.GroupCheck'),
-  ResourceCheck: struct('kubernetes.authorization.ResourceCheck'),
-  Decision: struct('kubernetes.authorization.Decision'),
+  Format: sealed('kubernetes.NamedFormat'),
+  Semver: sealed('kubernetes.Semver'),
+  Authorizer: sealed('kubernetes.authorization.Authorizer'),
+  PathCheck: sealed('kubernetes.authorization.PathCheck'),
+  GroupCheck: sealed('kubernetes.authorization.GroupCheck'),
+  ResourceCheck: sealed('kubernetes.authorization.ResourceCheck'),
+  Decision: sealed('kubernetes.authorization.Decision'),
 };
 
 /** Splits at commas outside of parentheses. */

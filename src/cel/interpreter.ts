@@ -3,14 +3,17 @@ import { MAP_COST, STRUCT_COST } from './cost-numbers.ts';
 import type { Environment } from './environment.ts';
 import {
   CostExceeded,
+  calling,
   charge,
   constant,
   dispatch,
   type Eval,
   type Frame,
+  failing,
   faultAsValue,
   iterate,
 } from './evaluation.ts';
+import { compileRegex } from './library/regex.ts';
 import { BINARY, negate } from './operators.ts';
 import {
   appending,
@@ -22,6 +25,7 @@ import {
   isAttribute,
   makingList,
   makingMap,
+  PATTERNS,
 } from './planning.ts';
 import { runtimeCostOf } from './runtime-cost.ts';
 import { elementAt, isPresent, member, optionalElement, optionalMember } from './selection.ts';
@@ -31,6 +35,9 @@ import { CelList, Fault, noOverload, Optional, sizeOf, TypeValue, type Value } f
 export type Outcome =
   | { ok: true; value: Value; cost: number }
   | { ok: false; fault: Fault | CostExceeded; cost: number };
+
+/** A constant part of an expression always fails, so that it cannot be made ready to run. */
+export class ProgramError extends Error {}
 
 /** An expression made ready to run. */
 export interface Program {
@@ -122,6 +129,25 @@ class Planner {
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       return run;
+    }
+  }
+
+  /** A conversion of a constant is made at once. Throws a {@link ProgramError} where that fails. */
+  #converted(run: Eval, arg: Eval): Eval {
+    if (!this.#constants.has(arg)) return run;
+    const value = faultAsValue(run, { slots: [], cost: 0, limit: Number.POSITIVE_INFINITY });
+    if (value instanceof Fault) throw new ProgramError(value.message);
+    return this.#constant(value);
+  }
+
+  /** Throws a {@link ProgramError} for a constant that is no pattern. */
+  #checkPattern(arg: Eval): void {
+    const pattern = this.#constants.get(arg);
+    if (typeof pattern !== 'string') return;
+    try {
+      compileRegex(pattern);
+    } catch (error) {
+      throw new ProgramError(error instanceof Error ? error.message : String(error));
     }
   }
 
@@ -226,7 +252,9 @@ class Planner {
     const [container, key] = [this.#base(e.args[0]!), this.plan(e.args[1]!)];
     const get = { '_[_]': elementAt, '_[?_]': optionalElement, '_?._': optionalMember }[e.name]!;
     return (f) => {
-      const value = get(container(f), key(f));
+      const [from, at] = [container(f), key(f)];
+      const value = faultAsValue(() => get(from, at), f);
+      if (value instanceof Fault) return failing(f, value);
       if (!(value instanceof Optional) || e.name === '_[_]' || value.present) charge(f, 1);
       return value;
     };
@@ -261,33 +289,22 @@ class Planner {
     }
     const binary = second === undefined ? undefined : BINARY[e.name];
     if (binary !== undefined) {
-      const [a, b] = [this.plan(first!), this.plan(second!)];
-      return (f) => {
-        const [x, y] = [a(f), b(f)];
-        const value = binary(x, y);
-        charge(f, cost([x, y], value));
-        return value;
-      };
+      const args = [this.plan(first!), this.plan(second!)];
+      return calling(args, cost, ([x, y]) => binary(x!, y!));
     }
     if (e.name === '!_' || e.name === '-_') {
-      const operand = this.plan(first!);
-      return (f) => {
-        const value = operand(f);
-        charge(f, 1);
-        if (e.name === '-_') return negate(value);
+      return calling([this.plan(first!)], cost, ([value]) => {
+        if (e.name === '-_') return negate(value!);
         if (typeof value !== 'boolean') throw noOverload();
         return !value;
-      };
+      });
     }
     if (e.name !== 'size') return undefined;
-    const operand = this.plan(e.target ?? first!);
-    return (f) => {
-      const value = operand(f);
-      charge(f, 1);
+    return calling([this.plan(e.target ?? first!)], cost, ([value]) => {
       const sized = typeof value === 'object' && value !== null && !(value instanceof Optional) && 'size' in value;
       if (typeof value === 'string' || sized || value instanceof Uint8Array) return BigInt(sizeOf(value));
       throw noOverload();
-    };
+    });
   }
 
   /** Whether a value is in a list of constants, which costs nothing; `undefined` for other lists. */
@@ -308,13 +325,9 @@ class Planner {
         call !== undefined && isMember === (e.target !== undefined) && (e.overloads?.includes(id) ?? true),
     );
     const args = (e.target === undefined ? e.args : [e.target, ...e.args]).map((x) => this.plan(x));
-    const run: Eval = (f) => {
-      const values = args.map((x) => x(f));
-      const value = dispatch(e.name, candidates, values);
-      charge(f, cost(values, value));
-      return value;
-    };
-    return args.length === 1 && CONVERSIONS.has(e.name) ? this.#folded(run, args) : run;
+    if (PATTERNS.has(e.name) && args.length > 1) this.#checkPattern(args[1]!);
+    const run = calling(args, cost, (values) => dispatch(e.name, candidates, values));
+    return args.length === 1 && CONVERSIONS.has(e.name) ? this.#converted(run, args[0]!) : run;
   }
 
   #comprehension(e: Comprehension): Eval {
@@ -361,7 +374,7 @@ class Planner {
   }
 }
 
-/** Makes a checked expression ready to run. */
+/** Makes a checked expression ready to run. Throws a {@link ProgramError}. */
 export function planProgram(env: Environment, expr: Expr): Program {
   const planner = new Planner(env);
   const run = planner.plan(expr);

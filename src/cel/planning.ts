@@ -10,6 +10,9 @@ export const CONVERSIONS: ReadonlySet<string> = new Set(
   'bool bytes double duration dyn int string timestamp type uint'.split(' '),
 );
 
+/** Functions whose second argument, the target counted, is a pattern. */
+export const PATTERNS: ReadonlySet<string> = new Set(['matches', 'find', 'findAll']);
+
 const isIndex = (e: Expr): boolean => e.kind === 'call' && ['_[_]', '_[?_]', '_?._'].includes(e.name);
 /** Whether an expression leads to a value through fields and elements. */
 export const isAttribute = (e: Expr): boolean =>

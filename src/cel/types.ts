@@ -58,6 +58,9 @@ export const struct = (name: string, fields: ReadonlyMap<string, CelType> = new 
   fields,
 });
 
+/** A type of objects whose fields no expression can name. */
+export const sealed = (name: string): CelType => plain('struct', name);
+
 const SHOWN: Partial<Record<TypeKind, string>> = { duration: 'duration', null: 'null', timestamp: 'timestamp' };
 
 /** A type as the checker's messages show it. */

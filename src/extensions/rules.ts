@@ -1,7 +1,7 @@
 import { mentions } from '../cel/ast.ts';
 import { type Declaration, declaredSize, MAX_REQUEST } from '../cel/declarations.ts';
 import { type Checked, CompileError, check } from '../cel/environment.ts';
-import { type Program, planProgram } from '../cel/interpreter.ts';
+import { type Program, ProgramError, planProgram } from '../cel/interpreter.ts';
 import { environmentWith } from '../cel/kubernetes.ts';
 import { estimateCost } from '../cel/static-cost.ts';
 import { optionalOf } from '../cel/types.ts';
@@ -46,7 +46,12 @@ function compileRule(rule: ValidationRule, schema: Structural, declaration: Decl
   }
   if (checked.type.kind !== 'bool') return { ...out, error: 'cel expression must evaluate to a bool' };
   out.usesOldSelf = mentions(checked.expr, 'oldSelf');
-  out.program = planProgram(env, checked.expr);
+  try {
+    out.program = planProgram(env, checked.expr);
+  } catch (error) {
+    if (!(error instanceof ProgramError)) throw error;
+    return { ...out, error: `program instantiation failed: ${error.message}` };
+  }
   out.maxCost = costOf(checked, declaration);
   const path = rule.fieldPath === undefined ? undefined : fieldPathOf(rule.fieldPath, schema);
   if (path !== undefined) out.fieldPath = path;
@@ -64,6 +69,8 @@ function compileMessage(
     if (checked.type.kind !== 'string') return { messageError: 'messageExpression must evaluate to a string' };
     return { message: planProgram(env, checked.expr), messageMaxCost: costOf(checked, declaration) };
   } catch (error) {
+    if (error instanceof ProgramError)
+      return { messageError: `messageExpression instantiation failed: ${error.message}` };
     if (!(error instanceof CompileError)) throw error;
     return { messageError: `messageExpression compilation failed: ${error.message}` };
   }

@@ -204,6 +204,11 @@ export const causes = {
     message: `Invalid value: ${show(value)}: ${detail}`,
     field,
   }),
+  internal: (field: string, detail: string): StatusCause => ({
+    reason: 'InternalError',
+    message: `Internal error: ${detail}`,
+    field,
+  }),
   typeInvalid: (field: string, value: unknown, detail: string): StatusCause => ({
     reason: 'FieldValueTypeInvalid',
     message: `Invalid value: ${show(value)}: ${detail}`,

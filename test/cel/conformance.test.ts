@@ -8,7 +8,7 @@ import {
 } from '@bufbuild/cel-spec/testdata/tests.js';
 import { describe, expect, test } from 'vitest';
 import { CompileError, check, withVariables } from '../../src/cel/environment.ts';
-import { planProgram } from '../../src/cel/interpreter.ts';
+import { ProgramError, planProgram } from '../../src/cel/interpreter.ts';
 import { kubernetesEnvironment } from '../../src/cel/kubernetes.ts';
 import { parse } from '../../src/cel/parser.ts';
 import * as types from '../../src/cel/types.ts';
@@ -124,7 +124,7 @@ function verdict(t: IncrementalTest, c: Case): string {
   try {
     got = answer(t.original.expr, c, !t.original.disableCheck);
   } catch (error) {
-    if (!(error instanceof CompileError)) throw error;
+    if (!(error instanceof CompileError || error instanceof ProgramError)) throw error;
     got = `error: ${error.message}`;
   }
   const isError = typeof got === 'string' && got.startsWith('error: ');

@@ -122,8 +122,8 @@ function annotationFaults(
   if (new TextEncoder().encode(source).length > MAX_ANNOTATION_EXPRESSION) {
     return [...out, causes.required(where, `must not exceed ${MAX_ANNOTATION_EXPRESSION} bytes in length`)];
   }
-  const { error } = compiler.compile(source, ['string', 'null_type'], true);
-  return error === undefined ? out : [...out, causes.invalid(where, given, error)];
+  const compile = () => compiler.compile(source, ['string', 'null_type'], true);
+  return [...out, ...expressionFaults(given, where, compile)];
 }
 
 function annotationsFaults(object: KubeObject, annotations: readonly JsonObject[], compiler: ExpressionCompiler) {

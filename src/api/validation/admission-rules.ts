@@ -119,10 +119,11 @@ export function matchResourcesFaults(match: JsonObject, at: string): StatusCause
 export function expressionFaults(
   source: string,
   at: string,
-  compile: (source: string) => { error?: string },
+  compile: (source: string) => { error?: string; internal?: boolean },
 ): StatusCause[] {
-  const { error } = compile(source);
-  return error === undefined ? [] : [causes.invalid(at, source, error)];
+  const { error, internal } = compile(source);
+  if (error === undefined) return [];
+  return [internal === true ? causes.internal(at, error) : causes.invalid(at, source, error)];
 }
 
 /** Causes in match conditions. The compiler knows no variables of the policy. */

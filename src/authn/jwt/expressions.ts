@@ -2,7 +2,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../api/object.ts';
 import { type Expr, partsOf } from '../../cel/ast.ts';
 import { unescapeName } from '../../cel/declarations.ts';
 import { CompileError, check, type Environment } from '../../cel/environment.ts';
-import { type Program, planProgram } from '../../cel/interpreter.ts';
+import { type Program, ProgramError, planProgram } from '../../cel/interpreter.ts';
 import { environmentWith } from '../../cel/kubernetes.ts';
 import { DYN, listOf, mapOf, STRING, struct } from '../../cel/types.ts';
 import { CelList, CelMap, Fault, type Value } from '../../cel/values.ts';
@@ -36,6 +36,7 @@ function compile(environment: Environment, source: string, bool: boolean): Claim
     if (bool && type.kind !== 'bool') throw new TypeError('must evaluate to bool');
     return { source, program: planProgram(environment, expr) };
   } catch (error) {
+    if (error instanceof ProgramError) throw new TypeError(`program instantiation failed: ${error.message}`);
     throw error instanceof CompileError ? new TypeError(`compilation failed: ${error.message}`) : error;
   }
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../api/object.ts';
 import { CompileError, check } from '../../cel/environment.ts';
-import { type Program, planProgram } from '../../cel/interpreter.ts';
+import { type Program, ProgramError, planProgram } from '../../cel/interpreter.ts';
 import { dynValue } from '../../cel/json-values.ts';
 import { environmentWith } from '../../cel/kubernetes.ts';
 import { type CelType, listOf, mapOf, STRING, struct } from '../../cel/types.ts';
@@ -41,6 +41,7 @@ export function compileMatchCondition(source: string): MatchCondition {
     if (type.kind !== 'bool') throw new TypeError(`must evaluate to bool but got ${type.name}`);
     return { source, program: planProgram(environment, expr) };
   } catch (error) {
+    if (error instanceof ProgramError) throw new TypeError(`program instantiation failed: ${error.message}`);
     throw error instanceof CompileError ? new TypeError(`compilation failed: ${error.message}`) : error;
   }
 }

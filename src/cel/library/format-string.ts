@@ -38,31 +38,46 @@ function text(value: Value): string {
   if (value instanceof Timestamp) return formatTimestamp(value);
   if (value instanceof Duration) return formatDuration(value);
   if (value instanceof TypeValue) return value.name;
-  const kinds = 'strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps';
-  throw new Fault(`string clause can only be used on ${kinds}, was given ${typeName(value)}`);
+  throw unfit('s', typeName(value));
 }
 
-function integer(value: Value, why: string): bigint {
+const FIT: Readonly<Record<string, string>> = {
+  s:
+    'string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and ' +
+    'timestamps',
+  d: 'decimal clause can only be used on integers',
+  f: 'fixed-point clause can only be used on doubles',
+  e: 'scientific clause can only be used on doubles',
+  b: 'only integers and bools can be formatted as binary',
+  x: 'only integers, byte buffers, and strings can be formatted as hex',
+  o: 'octal clause can only be used on integers',
+};
+
+/** An argument of a type that the clause does not take. */
+export const unfit = (letter: string, type: string): Fault =>
+  new Fault(`error during formatting: ${FIT[letter.toLowerCase()]}, was given ${type}`);
+
+function integer(value: Value, letter: string): bigint {
   if (typeof value === 'bigint') return value;
   if (value instanceof Uint) return value.value;
-  throw new Fault(`${why}, was given ${typeName(value)}`);
+  throw unfit(letter, typeName(value));
 }
 
 function binary(value: Value): string {
   if (typeof value === 'boolean') return value ? '1' : '0';
-  return integer(value, 'only integers and bools can be formatted as binary').toString(2);
+  return integer(value, 'b').toString(2);
 }
 
 function hex(value: Value): string {
   if (typeof value === 'string') return hex(new TextEncoder().encode(value));
   if (value instanceof Uint8Array) return [...value].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-  return integer(value, 'only integers, byte buffers, and strings can be formatted as hex').toString(16);
+  return integer(value, 'x').toString(16);
 }
 
-function double(value: Value, clause: string): number {
+function double(value: Value, letter: string): number {
   if (typeof value === 'number') return value;
   if (typeof value === 'string' && SPECIAL.has(value)) return Number(value);
-  throw new Fault(`${clause} clause can only be used on doubles, was given ${typeName(value)}`);
+  throw unfit(letter, typeName(value));
 }
 
 function special(value: number): string | undefined {
@@ -99,36 +114,49 @@ function scientific(value: number, precision: number): string {
   return `${mantissa}×10${Number(exponent) < 0 ? '⁻' : ''}${raised}`;
 }
 
-function clause(letter: string, precision: number, value: Value): string {
-  switch (letter) {
-    case 's':
-      return text(value);
-    case 'd':
-      return String(integer(value, 'decimal clause can only be used on integers'));
-    case 'f':
-      return fixed(double(value, 'fixed-point'), precision);
-    case 'e':
-      return scientific(double(value, 'scientific'), precision);
-    case 'b':
-      return binary(value);
-    case 'x':
-      return hex(value);
-    case 'X':
-      return hex(value).toUpperCase();
-    case 'o':
-      return integer(value, 'octal clause can only be used on integers').toString(8);
-    default:
-      throw new Fault(`could not parse formatting clause: unrecognized formatting clause "${letter}"`);
+const CLAUSES: Readonly<Record<string, (value: Value, precision: number) => string>> = {
+  s: text,
+  d: (value) => String(integer(value, 'd')),
+  f: (value, precision) => fixed(double(value, 'f'), precision),
+  e: (value, precision) => scientific(double(value, 'e'), precision),
+  b: binary,
+  x: hex,
+  X: (value) => hex(value).toUpperCase(),
+  o: (value) => integer(value, 'o').toString(8),
+};
+
+/** A clause of a format string, `%.3f`, or why it is none. */
+export type Clause = { letter: string; precision: number } | { fault: string };
+
+/** The fault of a clause of which there is only the `%`. */
+export const UNENDED = 'unexpected end of string';
+
+const CLAUSE = /%(?:%|(?:\.(\d*))?(.?))/gs;
+
+function readClause(digits: string | undefined, letter: string): Clause {
+  if (letter === '' && digits === undefined) return { fault: UNENDED };
+  const wrong = (why: string) => ({ fault: `could not parse formatting clause: ${why}` });
+  if (letter === '') return wrong('error while parsing precision: could not find end of precision specifier');
+  if (digits === '') {
+    const why = 'strconv.Atoi: parsing "": invalid syntax';
+    return wrong(`error while parsing precision: error while converting precision to integer: ${why}`);
   }
+  if (!Object.hasOwn(CLAUSES, letter)) return wrong(`unrecognized formatting clause "${letter}"`);
+  return { letter, precision: digits === undefined ? DEFAULT_PRECISION : Number(digits) };
 }
+
+/** A format string with what `write` makes of each clause in its place. */
+export const replaceClauses = (format: string, write: (clause: Clause) => string): string =>
+  format.replace(CLAUSE, (all: string, digits: string | undefined, letter: string) =>
+    all === '%%' ? '%' : write(readClause(digits, letter)),
+  );
 
 /** `"%d of %s".format([1, "a"])`. Throws a {@link Fault} for clauses and arguments that do not fit. */
 export function formatString(format: string, args: CelList): string {
   let next = 0;
-  return format.replace(/%(%|(?:\.(\d+))?(.?))/gs, (_all, body: string, digits: string | undefined, letter: string) => {
-    if (body === '%') return '%';
+  return replaceClauses(format, (clause) => {
     if (next >= args.size) throw new Fault(`index ${next} out of range`);
-    if (letter === '') throw new Fault('unexpected end of string');
-    return clause(letter, digits === undefined ? DEFAULT_PRECISION : Number(digits), args.at(next++));
+    if ('fault' in clause) throw new Fault(clause.fault);
+    return CLAUSES[clause.letter]!(args.at(next++), clause.precision);
   });
 }

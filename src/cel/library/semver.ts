@@ -47,6 +47,7 @@ const MAX_NUMBER = 2n ** 64n - 1n;
 const ORDINALS = ['major', 'minor', 'patch'] as const;
 
 function readNumber(text: string, what: string): bigint {
+  if (text === '') throw new Fault('strconv.ParseUint: parsing "": invalid syntax');
   if (!isNumber(text)) throw new Fault(`Invalid character(s) found in ${what} number ${JSON.stringify(text)}`);
   if (/^0\d/.test(text)) {
     const name = `${what[0]!.toUpperCase()}${what.slice(1)}`;
