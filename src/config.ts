@@ -83,6 +83,8 @@ const fields = v.object({
     }),
     {},
   ),
+  /** PEM certificate and key by which aggregated API servers know this one, and believe it who a request's user is. */
+  proxyClient: v.exactOptional(v.object({ certificate: v.string(), key: v.string() })),
   /** Ways in besides certificates, the token file and the cluster's own tokens. */
   authentication: v.optional(authenticationSchema, {}),
   /** Who decides what users may do, in order. */

@@ -11,7 +11,7 @@ import { FlowControl } from './flowcontrol/index.ts';
 import { keyspaceClient, membersClient } from './keyspace/client.ts';
 import type { Keyspace } from './keyspace/types.ts';
 import { outboundOf } from './outbound/index.ts';
-import { policyFor } from './policy/bundle.ts';
+import { policyAsOf } from './policy/bundle.ts';
 import type { TenantUid, UserInfo } from './request/context.ts';
 
 export { LoopsGateway } from '../durable-objects/control-loops/index.ts';
@@ -98,10 +98,12 @@ export const ControlLoops = controlLoopsClass((env) => {
     keyspace: server.keyspace(),
     api: server.loopback,
     customResources: async () => {
-      const { resources } = await policyFor(server.tenant, server.keyspace());
+      const keyspace = server.keyspace();
+      const { resources } = await policyAsOf(server.tenant, keyspace, await keyspace.policyRevision());
       return [...resources.values()].flatMap((rows) => [...rows.values()]);
     },
     now: () => new Date(),
+    outbound: outboundOf(env),
   };
 });
 

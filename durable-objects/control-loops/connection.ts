@@ -1,6 +1,7 @@
 import type { JsonObject, KubeObject } from '../../src/api/object.ts';
 import type { Config } from '../../src/config.ts';
 import type { Keyspace } from '../../src/keyspace/types.ts';
+import type { Outbound } from '../../src/outbound/index.ts';
 import type { Resource } from '../../src/registry/resource.ts';
 
 /** What the control loops need of the process that they live in. */
@@ -13,6 +14,8 @@ export interface LoopConnection {
   /** The rows of custom resources in force, besides the built-in ones. */
   customResources: () => Promise<Resource[]>;
   now: () => Date;
+  /** Sends to peers outside of the cluster. */
+  outbound: Outbound;
 }
 
 /** A refusal by the API: the code and Status reason. */
@@ -39,13 +42,16 @@ export function pathOf(resource: Resource, namespace: string, name = '', subreso
 /** A client of the API in this process; throws {@link ApiError} for every answer but 2xx. */
 export class ApiClient {
   readonly #connection: LoopConnection;
+  readonly #agent: string;
 
-  constructor(connection: LoopConnection) {
+  /** `agent`: the component that the calls are made as, by which managed fields name it. */
+  constructor(connection: LoopConnection, agent = USER_AGENT) {
     this.#connection = connection;
+    this.#agent = agent;
   }
 
   async #call(method: string, path: string, body?: JsonObject, contentType = 'application/json'): Promise<KubeObject> {
-    const headers: Record<string, string> = { Accept: 'application/json', 'User-Agent': USER_AGENT };
+    const headers: Record<string, string> = { Accept: 'application/json', 'User-Agent': this.#agent };
     if (body !== undefined) headers['Content-Type'] = contentType;
     const request = new Request(`https://loopback${path}`, {
       method,

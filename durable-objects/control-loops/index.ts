@@ -1,5 +1,6 @@
 import type { Bindings, Config } from '../../src/config.ts';
 import type { Operation, WorkItem } from '../../src/keyspace/types.ts';
+import { ApiServices } from './api-services.ts';
 import { ClusterRoleAggregation } from './cluster-role-aggregation.ts';
 import type { LoopConnection } from './connection.ts';
 import { settleDefinition } from './custom-resource-definition.ts';
@@ -38,6 +39,7 @@ const steps: Record<WorkItem['loop'], readonly { loop: string; own?: boolean; ru
   resourcequota: [{ loop: 'resourcequota', run: (item, connection) => new QuotaRecount(connection).handle(item) }],
   customresourcedefinition: [{ loop: 'customresourcedefinition', own: true, run: settleDefinition }],
   'validatingadmissionpolicy-status': [{ loop: 'validatingadmissionpolicy-status', run: checkPolicyTypes }],
+  apiservice: [{ loop: 'apiservice', own: true, run: (item, connection) => new ApiServices(connection).handle(item) }],
 };
 
 /** Names that `--control-loops` takes. */
@@ -69,6 +71,8 @@ interface Waiting {
   tries: number;
   lastRun: number;
   due: number;
+  /** Whether pokes leave it alone. */
+  isWell?: boolean;
 }
 
 /**
@@ -93,7 +97,8 @@ export class ControlLoopsObject {
   /** A poke: answered at once, the work follows. */
   async fetch(_request: Request): Promise<Response> {
     const now = this.#now();
-    for (const waiting of this.#waiting.values()) if (now - waiting.lastRun >= IMPATIENCE) waiting.due = now;
+    for (const waiting of this.#waiting.values())
+      if (!waiting.isWell && now - waiting.lastRun >= IMPATIENCE) waiting.due = now;
     this.#ctx.waitUntil(this.#run());
     return new Response(null, { status: 202 });
   }
@@ -159,8 +164,8 @@ export class ControlLoopsObject {
     for (let at = 0; at < groups.length; at += PARALLEL) {
       const slice = groups.slice(at, at + PARALLEL);
       const outcomes = await Promise.all(slice.map(([first]) => this.#handle(first!)));
-      await this.#finish(slice.filter((_, i) => outcomes[i] === 'done').flat());
-      for (const row of slice.filter((_, i) => outcomes[i] === 'later').flat()) this.#postpone(row);
+      const finished = slice.flatMap((group, i) => this.#settle(group, outcomes[i]!, rows));
+      await this.#finish(finished);
     }
     return true;
   }
@@ -170,13 +175,30 @@ export class ControlLoopsObject {
     for (const step of steps[loop]) {
       if (step.own !== true && !isOn(this.#connection.config, step.loop)) continue;
       try {
-        if ((await step.run(item, this.#connection)) === 'later') outcome = 'later';
+        const made = await step.run(item, this.#connection);
+        if (made !== 'done' && outcome !== 'later') outcome = made;
       } catch (error) {
         console.error(`control loop ${step.loop}: ${item}:`, error instanceof Error ? error.message : error);
         outcome = 'later';
       }
     }
     return outcome;
+  }
+
+  /**
+   * Notes what became of the rows of one item, and gives those that are finished: where it is to be looked at again, one
+   * row of all that there are stands for it.
+   */
+  #settle(group: readonly Row[], outcome: Outcome, rows: readonly Row[]): readonly Row[] {
+    if (outcome === 'done') return group;
+    if (outcome === 'later') {
+      for (const row of group) this.#postpone(row);
+      return [];
+    }
+    const [first] = group;
+    const now = this.#now();
+    this.#waiting.set(first!.id, { tries: 0, lastRun: now, due: now + outcome.again, isWell: true });
+    return rows.filter(({ id, loop, item }) => id !== first!.id && loop === first!.loop && item === first!.item);
   }
 
   /** Takes finished rows out of the outbox. */

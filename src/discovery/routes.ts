@@ -8,9 +8,17 @@ import {
   negotiateAggregated,
   wantsPretty,
 } from '../request/negotiate.ts';
+import { plainText } from '../status/answer.ts';
 import { methodNotAllowed, noSuchResource } from '../status/status.ts';
 import { groupDiscoveryList } from './aggregated.ts';
-import { type Catalog, type CustomRows, catalogOf, derived, isBuiltinGroup } from './catalog.ts';
+import {
+  type AggregatedVersions,
+  type Catalog,
+  type CustomRows,
+  catalogOf,
+  derived,
+  isBuiltinGroup,
+} from './catalog.ts';
 import { type Document, documentBody, makeDocument, sha512 } from './document.ts';
 import { apiGroup, apiGroupList, apiResourceList, apiVersions } from './groups.ts';
 import {
@@ -41,6 +49,8 @@ export interface DiscoveryRequest {
 export interface DiscoveryDeps {
   /** Rows of the tenant's served custom resources; the built-in ones are known. */
   custom: CustomRows;
+  /** Group versions of other servers, of the same bundle. */
+  aggregated: AggregatedVersions;
   health: HealthProbes;
   metrics: Metrics;
   /** Stored objects by `resource.group`, for `/metrics`. */
@@ -51,15 +61,10 @@ export interface DiscoveryDeps {
 
 type Answer = Promise<Response> | undefined;
 
-const plainHeaders = { 'Content-Type': 'text/plain; charset=utf-8' };
 const metricsHeaders = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8; escaping=underscores' };
 
 /** The plain 404 of every path that nothing is known of. */
-export const pageNotFound = (): Response =>
-  new Response('404 page not found\n', {
-    status: 404,
-    headers: { ...plainHeaders, 'X-Content-Type-Options': 'nosniff' },
-  });
+export const pageNotFound = (): Response => plainText('404 page not found', 404);
 
 /**
  * The answer for a path that leads to no served resource: a Status below `/api/`, `/version/` and the built-in groups
@@ -92,7 +97,9 @@ const health: Section = ({ path, query }, deps, parts) => {
 };
 
 const root: Section = ({ path }, deps) =>
-  path === '/' || path === '/index.html' ? rawJson({ paths: rootPaths(catalogOf(deps.custom)) }) : undefined;
+  path === '/' || path === '/index.html'
+    ? rawJson({ paths: rootPaths(catalogOf(deps.custom, deps.aggregated)) })
+    : undefined;
 
 const version: Section = (request, _, parts) => {
   if (parts.length > 1) return undefined;
@@ -107,7 +114,7 @@ const metrics: Section = ({ path }, deps) => {
 };
 
 const api: Section = (request, deps, parts) => {
-  const catalog = catalogOf(deps.custom);
+  const catalog = catalogOf(deps.custom, deps.aggregated);
   if (parts.length === 2 && parts[1] === 'v1') return answerVersion(request, catalog, 'v1');
   if (parts.length !== 1) return undefined;
   onlyGet(request);
@@ -117,7 +124,7 @@ const api: Section = (request, deps, parts) => {
 };
 
 const apis: Section = (request, deps, parts) => {
-  const catalog = catalogOf(deps.custom);
+  const catalog = catalogOf(deps.custom, deps.aggregated);
   const [, name, versionName] = parts;
   if (name === undefined) {
     const aggregated = answerAggregated(request, catalog, false);
@@ -143,7 +150,8 @@ const sections: ReadonlyMap<string, Section> = new Map<string, Section>([
   ['metrics', metrics],
   [
     'openapi',
-    (request, deps) => answerOpenApi({ ...request, now: deps.now?.() ?? new Date() }, catalogOf(deps.custom)),
+    (request, deps) =>
+      answerOpenApi({ ...request, now: deps.now?.() ?? new Date() }, catalogOf(deps.custom, deps.aggregated)),
   ],
   ['version', version],
 ]);

@@ -59,7 +59,8 @@ export interface WorkItem {
     | 'clusterrole-aggregation'
     | 'customresourcedefinition'
     | 'resourcequota'
-    | 'validatingadmissionpolicy-status';
+    | 'validatingadmissionpolicy-status'
+    | 'apiservice';
   /** What to look at, for example a key or a uid; meaning is the loop's. */
   item: string;
   /** Only written when some record carries this index term at that moment (a deleted owner without dependents makes no work). */
@@ -204,6 +205,7 @@ export const POLICY_PREFIXES = [
   '/registry/clusterroles/',
   '/registry/clusterrolebindings/',
   '/registry/apiextensions.k8s.io/customresourcedefinitions/',
+  '/registry/apiregistration.k8s.io/apiservices/',
   '/registry/flowschemas/',
   '/registry/prioritylevelconfigurations/',
   '/registry/limitranges/',

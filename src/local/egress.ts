@@ -70,6 +70,7 @@ function open(request: IncomingMessage, target: EgressTarget, agents: EgressAgen
   const headers: Record<string, string | string[]> = { host: url.host };
   for (const [name, value] of Object.entries(request.headers))
     if (value !== undefined && (!OWN_HEADERS.has(name) || keep.includes(name))) headers[name] = value;
+  for (const [name, values] of Object.entries(target.repeated ?? {})) headers[name] = [...values];
   return (secure ? httpsRequest : httpRequest)({
     host: target.dial?.host ?? host,
     port: target.dial?.port ?? (url.port || (secure ? 443 : 80)),

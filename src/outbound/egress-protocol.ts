@@ -18,6 +18,8 @@ export interface EgressTarget {
   serverName?: string;
   dial?: { host: string; port: number };
   identity?: { certificate: string; key: string };
+  /** Headers with a line for each value: the runtime's `fetch` would join them. */
+  repeated?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** Writes a target as ASCII. */

@@ -38,7 +38,7 @@ export const egressOutbound =
       throw new OutboundError(request, decodeURIComponent(failure));
     });
 
-function targetOf({ url, authority, insecure, serverName, dial, identity }: OutboundRequest): EgressTarget {
+function targetOf({ url, authority, insecure, serverName, dial, identity, repeated }: OutboundRequest): EgressTarget {
   return {
     url,
     ...(authority && { authority }),
@@ -46,5 +46,6 @@ function targetOf({ url, authority, insecure, serverName, dial, identity }: Outb
     ...(serverName && { serverName }),
     ...(dial && { dial }),
     ...(identity && { identity }),
+    ...(repeated && { repeated }),
   };
 }

@@ -24,8 +24,11 @@ export function outboundOf({ EGRESS, EGRESS_URL, EGRESS_KEY }: Ways): Outbound {
 
 const fetchOutbound: Outbound = (request) =>
   withDeadline(request, (signal) => {
-    const { url, method, headers, body, authority, serverName, dial, identity, insecure } = request;
+    const { url, method, body, authority, serverName, dial, identity, insecure } = request;
     if (authority || serverName || dial || identity || insecure)
       throw new OutboundError(request, 'a private authority, endpoint or identity needs the egress service');
-    return fetch(url, { method, signal, redirect: 'manual', ...(headers && { headers }), ...(body && { body }) });
+    const headers = new Headers(request.headers);
+    for (const [name, values] of Object.entries(request.repeated ?? {}))
+      for (const value of values) headers.append(name, value);
+    return fetch(url, { method, signal, redirect: 'manual', headers, ...(body && { body }) });
   });

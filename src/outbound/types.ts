@@ -4,6 +4,8 @@ export interface OutboundRequest {
   url: string;
   method: string;
   headers?: Readonly<Record<string, string>>;
+  /** Headers that have a line for each of several values, which a joined one would not mean; they go before `headers`. */
+  repeated?: Readonly<Record<string, readonly string[]>>;
   body?: string | Uint8Array | ReadableStream<Uint8Array>;
   /** PEM certificates, one of which the peer's must chain to; left out or empty: the public authorities. */
   authority?: string;

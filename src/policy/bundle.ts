@@ -1,3 +1,4 @@
+import { type AggregatedVersion, aggregatedVersion } from '../aggregation/api-service.ts';
 import type { JsonObject, KubeObject } from '../api/object.ts';
 import { FlowIndex, flowEntry } from '../flowcontrol/flow-schemas.ts';
 import { type Keyspace, POLICY_PREFIXES, type Revision, type StoredRecord } from '../keyspace/types.ts';
@@ -18,6 +19,7 @@ interface Compiled {
   limits?: KubeObject;
   /** An admission policy or the binding of one, as it is stored. */
   admission?: KubeObject;
+  aggregated?: AggregatedVersion;
 }
 
 /** A tenant's policy objects, compiled. Immutable; `revision` is the policy revision that it was built from. */
@@ -26,6 +28,8 @@ export interface PolicyBundle {
   readonly rbac: RbacIndex;
   /** Rows of served custom resources, by `group/version` and then plural name, like `builtins`. */
   readonly resources: ReadonlyMap<string, ReadonlyMap<string, Resource>>;
+  /** Group versions that other API servers serve, by `group/version`. */
+  readonly aggregated: ReadonlyMap<string, AggregatedVersion>;
   /** Limit ranges, by namespace. */
   readonly limitRanges: ReadonlyMap<string, readonly KubeObject[]>;
   /** Names of the quotas that may count something, by namespace: their records are read at need. */
@@ -60,11 +64,17 @@ async function compile(record: StoredRecord): Promise<Compiled> {
     return { modRevision: record.modRevision, rows: await customResources(object) };
   }
   if (object.kind === 'LimitRange') return { modRevision: record.modRevision, limits: object as KubeObject };
+  if (object.kind === 'APIService') return withAggregated(record.modRevision, object as KubeObject);
   if (isAdmissionPolicy(object.kind)) return { modRevision: record.modRevision, admission: object as KubeObject };
   const flow = flowEntry(object);
   if (flow !== undefined) return { modRevision: record.modRevision, flow };
   const rbac = rbacEntry(object);
   return { modRevision: record.modRevision, ...(rbac === undefined ? {} : { rbac }) };
+}
+
+function withAggregated(modRevision: Revision, object: KubeObject): Compiled {
+  const aggregated = aggregatedVersion(object);
+  return { modRevision, ...(aggregated && { aggregated }) };
 }
 
 /** Every record of one prefix, page by page; the policy revision is the first page's, so never too new. */
@@ -124,12 +134,14 @@ function build(revision: Revision, compiled: Map<string, Compiled>): PolicyBundl
   const quotas = new Map<string, string[]>();
   const flows: NonNullable<Compiled['flow']>[] = [];
   const policies: KubeObject[] = [];
+  const aggregated = new Map<string, AggregatedVersion>();
   for (const [key, entry] of compiled) {
     if (entry.limits !== undefined) append(limitRanges, entry.limits.metadata.namespace ?? '', entry.limits);
     const quota = quotaOfMark(key);
     if (quota !== undefined) append(quotas, quota.namespace, quota.name);
     if (entry.admission !== undefined) policies.push(entry.admission);
     if (entry.flow !== undefined) flows.push(entry.flow);
+    if (entry.aggregated !== undefined) aggregated.set(entry.aggregated.groupVersion, entry.aggregated);
     if (entry.rbac !== undefined) rbac.push(entry.rbac);
     for (const row of entry.rows ?? []) {
       const rows = resources.get(row.groupVersion) ?? new Map<string, Resource>();
@@ -140,6 +152,7 @@ function build(revision: Revision, compiled: Map<string, Compiled>): PolicyBundl
     revision,
     rbac: new RbacIndex(rbac),
     resources,
+    aggregated,
     flows: new FlowIndex(flows),
     limitRanges,
     quotas,

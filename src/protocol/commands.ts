@@ -84,6 +84,7 @@ export const LOOPS = [
   'customresourcedefinition',
   'resourcequota',
   'validatingadmissionpolicy-status',
+  'apiservice',
 ] as const;
 
 /** The id of a proposal made at a time in ms; `random` has 8 bytes. */

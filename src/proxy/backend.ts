@@ -13,7 +13,7 @@ export interface Location {
   /** What of the client's path stands before the backend's. */
   prefix: string;
   /** How the backend is known, for TLS. */
-  peer?: Pick<OutboundRequest, 'authority' | 'insecure' | 'serverName' | 'identity' | 'dial'>;
+  peer?: Pick<OutboundRequest, 'authority' | 'insecure' | 'serverName' | 'identity' | 'dial' | 'repeated'>;
 }
 
 const outboundOf = (ctx: RequestContext): Outbound => ctx.outbound ?? unreachable;
@@ -54,15 +54,21 @@ async function reach(outbound: Outbound, request: OutboundRequest): Promise<Resp
 
 /**
  * Joins a client's WebSocket with one of the backend's. What the backend answers instead of agreeing goes to the client.
- * Throws 500 where the backend cannot be reached, 400 for protocols that the platform cannot carry.
+ * Throws 500 where the backend cannot be reached, 400 for protocols that the platform cannot carry. `passed`: the
+ * headers of the client that the backend gets.
  */
-export async function passUpgradeOn(ctx: RequestContext, url: string, peer?: Location['peer']): Promise<Response> {
+export async function passUpgradeOn(
+  ctx: RequestContext,
+  url: string,
+  peer?: Location['peer'],
+  passed = forwardedHeaders(ctx.request.headers),
+): Promise<Response> {
   const { request } = ctx;
   const upgrade = upgradeOf(request);
   if (upgrade !== 'websocket') throw badRequest(`unable to upgrade to ${upgrade}: only WebSockets can be passed on`);
   const protocols = offeredProtocols(request.headers);
   const headers = {
-    ...forwardedHeaders(request.headers),
+    ...passed,
     upgrade: 'websocket',
     ...(protocols !== '' && { 'sec-websocket-protocol': protocols }),
   };

@@ -1,3 +1,4 @@
+import { serveAggregated } from '../aggregation/serve.ts';
 import type { KubeObject } from '../api/object.ts';
 import { pathSegment } from '../api/validation/names.ts';
 import { issueServiceAccountToken } from '../authn/token-request.ts';
@@ -165,9 +166,13 @@ const deprecations: ReadonlyMap<string, string> = new Map([
   ['v1 componentstatuses', 'v1 ComponentStatus is deprecated in v1.19+'],
 ]);
 
+const groupVersionOf = ({ info: { group, version } }: RequestContext) =>
+  group === '' ? version : `${group}/${version}`;
+
 /** The row of the resource that a request names: built-in, or of a definition in force. */
-async function resolve({ info, policy }: RequestContext): Promise<Resource | undefined> {
-  const groupVersion = info.group === '' ? info.version : `${info.group}/${info.version}`;
+async function resolve(ctx: RequestContext): Promise<Resource | undefined> {
+  const { info, policy } = ctx;
+  const groupVersion = groupVersionOf(ctx);
   if (policy !== undefined) return policy.resource(groupVersion, info.resource);
   return builtins.get(groupVersion)?.get(info.resource);
 }
@@ -179,6 +184,8 @@ const withConversion = (ctx: RequestContext, resource: Resource): RequestContext
 /** Answers a request for a resource. Throws 404 and 405 for what is not served; an unknown group gets plain text. */
 export async function serveResource(ctx: RequestContext, config: Config): Promise<Response> {
   const resource = await resolve(ctx);
+  const elsewhere = ctx.policy?.bundle.aggregated.get(groupVersionOf(ctx));
+  if (elsewhere !== undefined) return serveAggregated(ctx, elsewhere);
   if (resource === undefined) return unknownPath(ctx.info.path);
   ctx.resource = resource;
   const connect = connectionOf(ctx, resource);

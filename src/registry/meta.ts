@@ -1,3 +1,4 @@
+import { apiServiceTerms, apiServiceWork } from '../aggregation/work.ts';
 import { convertTo, storageVersion } from '../api/conversion.ts';
 import { int } from '../api/fields.ts';
 import { isObject, type JsonObject, type JsonValue, type KubeObject } from '../api/object.ts';
@@ -122,7 +123,7 @@ function terms(stored: KubeObject): string[] {
   const node = stored.kind === 'Pod' && stored.apiVersion === 'v1' ? text(at(stored, ['spec', 'nodeName'])) : '';
   if (node !== '') out.push(`node:${node}`);
   if (isQuota(stored)) out.push(quotaTerm(stored));
-  return out;
+  return [...out, ...apiServiceTerms(stored)];
 }
 
 /** What replicas filter and index a record by, read off the object in its storage version. */
@@ -192,6 +193,7 @@ export function workOfPut(key: string, object: KubeObject, old: KubeObject | und
   if (needsCount(object, old)) work.push(countAgain(object));
   if (needsSettling(object)) work.push({ loop: 'customresourcedefinition', item: metadata.name ?? '' });
   if (needsTypeCheck(object)) work.push({ loop: 'validatingadmissionpolicy-status', item: metadata.name ?? '' });
+  work.push(...apiServiceWork(object, old));
   if (object.kind === 'Namespace' && object.apiVersion === 'v1' && old === undefined) {
     work.push({ loop: 'namespace', item: metadata.name ?? '' });
   }
@@ -216,5 +218,6 @@ export function workOfDelete(object: KubeObject): WorkItem[] {
   if (object.kind === 'ClusterRole') work.push({ loop: 'clusterrole-aggregation', item: '' });
   if (KEPT_IN_NAMESPACES.has(`${object.kind} ${name}`)) work.push({ loop: 'namespace', item: namespace });
   if (namespace !== '' && object.kind !== 'Event') work.push(countAgain(object));
+  work.push(...apiServiceWork(object, undefined, true));
   return [...work, { loop: 'garbage-collector', item: `owner-deleted:${uid}`, ifTerm: `owner:${uid}` }];
 }

@@ -1,3 +1,4 @@
+import { serveAggregated } from '../aggregation/serve.ts';
 import type { AppDeps } from '../app.ts';
 import { serveIssuer } from '../authn/issuer.ts';
 import { answerDiscovery, unknownPath } from '../discovery/routes.ts';
@@ -8,6 +9,7 @@ import { serveReplicas } from './replicas.ts';
 
 /** Paths whose answers tell which resources there are, so that the policy must be current. */
 const RESOURCES = /^\/(apis?|openapi)(\/|$)/;
+const GROUP_VERSION = /^\/apis\/([^/]+\/[^/]+)\/*$/;
 const NAMESPACES = '/registry/namespaces/';
 
 /** Stored objects by `resource.group`, counted without reading their values. */
@@ -32,12 +34,15 @@ export async function serveNonResource(ctx: RequestContext, deps: AppDeps): Prom
   const replicas = await serveReplicas(ctx, deps);
   if (replicas !== undefined) return replicas;
   if (RESOURCES.test(info.path)) await policy.confirm();
+  const elsewhere = policy.bundle.aggregated.get(GROUP_VERSION.exec(info.path)?.[1] ?? '');
+  if (elsewhere !== undefined) return serveAggregated(ctx, elsewhere);
   const dump = dumpOf(info.path, url.searchParams, deps.flowControl.levels(ctx.tenant, policy.bundle.flows).all);
   if (dump !== undefined) return dump;
   const answer = answerDiscovery(
     { path: info.path, method: request.method, headers: request.headers, query: url.searchParams, host: url.host },
     {
       custom: policy.bundle.resources,
+      aggregated: policy.bundle.aggregated,
       metrics: deps.metrics,
       objectCounts: () => objectCounts(ctx),
       health: {

@@ -47,10 +47,10 @@ export function answerError(error: unknown, request: Request, query: URLSearchPa
   return new Response(encodeTree(known.status, form, 'v1', 'Status'), { status: known.status.code, headers });
 }
 
-/** A path that nothing is served at, below no group that is: plain text, as upstream's mux answers. */
-export function pageNotFound(): Response {
+/** An error without a Status: a line of plain text, as Go's net/http writes it. */
+export function plainText(line: string, status: number): Response {
   const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' };
-  return new Response('404 page not found\n', { status: 404, headers });
+  return new Response(`${line}\n`, { status, headers });
 }
 
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
@@ -58,6 +58,8 @@ const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', 
 /** A request that could not be told or authorized: plain text 500, as upstream's filters answer. */
 export function plainInternalError(uri: string, why: string): Response {
   const text = `Internal Server Error: ${JSON.stringify(uri)}: ${why}`;
-  const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' };
-  return new Response(`${text.replace(/[&<>]/g, (c) => entities[c]!)}\n`, { status: 500, headers });
+  return plainText(
+    text.replace(/[&<>]/g, (c) => entities[c]!),
+    500,
+  );
 }

@@ -6,6 +6,7 @@ import { bootstrap } from '../../src/bootstrap/index.ts';
 import { type Config, parseConfig } from '../../src/config.ts';
 import { Metrics } from '../../src/discovery/metrics.ts';
 import { FlowControl } from '../../src/flowcontrol/index.ts';
+import { type Outbound, unreachable } from '../../src/outbound/index.ts';
 import { policyAsOf } from '../../src/policy/bundle.ts';
 import type { TenantUid, UserInfo } from '../../src/request/context.ts';
 import { type MemoryKeyspace, memoryKeyspace } from '../support/memory-keyspace.ts';
@@ -13,7 +14,7 @@ import { type MemoryKeyspace, memoryKeyspace } from '../support/memory-keyspace.
 const server: UserInfo = { name: 'system:apiserver', groups: ['system:masters', 'system:authenticated'], extra: {} };
 
 /** The loops' way into a server over a keyspace in memory. */
-function connectTo(config: Config, memory: MemoryKeyspace, now: () => Date): LoopConnection {
+function connectTo(config: Config, memory: MemoryKeyspace, now: () => Date, outbound: Outbound): LoopConnection {
   const keyspace = () => memory;
   const app = createApp({
     config,
@@ -27,6 +28,7 @@ function connectTo(config: Config, memory: MemoryKeyspace, now: () => Date): Loo
     config,
     keyspace: memory,
     now,
+    outbound,
     api: async (request) => app.fetch(request),
     customResources: async () => {
       const { resources } = await policyAsOf(config.tenant.uid as TenantUid, memory, await memory.policyRevision());
@@ -46,17 +48,18 @@ export class Cluster {
   #now = Date.UTC(2026, 10, 29, 12);
   #pending: Promise<unknown>[] = [];
 
-  private constructor(config: Config) {
-    this.connection = connectTo(config, this.keyspace, () => new Date(this.#now));
+  private constructor(config: Config, outbound: Outbound) {
+    this.connection = connectTo(config, this.keyspace, () => new Date(this.#now), outbound);
     this.api = new ApiClient(this.connection);
     this.loops = new ControlLoopsObject(this.#state(), this.connection);
   }
 
-  static async make(controlLoops: Config['controlLoops'] = 'all'): Promise<Cluster> {
+  /** `outbound` plays the world. */
+  static async make(controlLoops: Config['controlLoops'] = 'all', outbound = unreachable): Promise<Cluster> {
     const uid = crypto.randomUUID();
     const tenant = { uid, name: 'default', replicas: [1] };
     const config = parseConfig(JSON.stringify({ tenant, controlLoops, serverCA: 'CA', clientCA: 'CA' }));
-    const cluster = new Cluster(config);
+    const cluster = new Cluster(config, outbound);
     await bootstrap(config, uid as TenantUid, cluster.keyspace, new Date(cluster.#now));
     await cluster.settle();
     return cluster;

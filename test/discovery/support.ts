@@ -10,6 +10,7 @@ export const now = new Date('2026-11-29T20:00:00Z');
 
 export const deps = (more: Partial<DiscoveryDeps> = {}): DiscoveryDeps => ({
   custom: new Map(),
+  aggregated: new Map(),
   health: { storage: well, bootstrap: well, policy: well },
   metrics: new Metrics(now),
   objectCounts: async () => new Map(),
