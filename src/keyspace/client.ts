@@ -20,6 +20,7 @@ import { type Route, routeTo } from './route.ts';
 import { ShardedKeyspace } from './sharded.ts';
 import { MAIN, type ShardSpec } from './shards.ts';
 import { SharedLists } from './shared-lists.ts';
+import { SharedWatches } from './shared-watches.ts';
 import {
   type Batch,
   CompactedError,
@@ -83,9 +84,15 @@ export function keyspaceClient(env: Bindings, tenant: ShardedTenant, keep: Platf
   const platform = { keep, timeout };
   const open = (name: string) => {
     const route = routeOf(env, tenant, name)!;
-    const { lines, floor, readings } = route.memory;
+    const { lines, floor, readings, feeds } = route.memory;
     const client = new Client(route, WORKER);
-    return { keyspace: new InTurn(client, new SharedLists(client, readings, platform), lines, platform), floor };
+    const lists = new SharedLists(client, readings, platform);
+    const watches = new SharedWatches(client, lists, feeds, WORKER);
+    const shared: Pick<Keyspace, 'list' | 'watch'> = {
+      list: (request) => lists.list(request),
+      watch: (request, signal) => watches.watch(request, signal),
+    };
+    return { keyspace: new InTurn(client, shared, lines, platform), floor };
   };
   return tenant.shards.length === 0 ? open(MAIN).keyspace : new ShardedKeyspace(tenant.shards, open);
 }

@@ -33,15 +33,16 @@ export type Lines = Map<string, Line>;
  */
 export class InTurn implements Keyspace {
   readonly #inner: Keyspace;
-  readonly #lists: Pick<Keyspace, 'list'>;
+  readonly #shared: Pick<Keyspace, 'list' | 'watch'>;
   readonly #lines: Lines;
   readonly #platform: Platform;
   #held: { key: string; line: Line } | undefined;
   #read: { record: StoredRecord; basis: Basis | undefined } | undefined;
 
-  constructor(inner: Keyspace, lists: Pick<Keyspace, 'list'>, lines: Lines, platform: Platform) {
+  /** `shared`: lists and watches, which requests have in common where they ask for the same. */
+  constructor(inner: Keyspace, shared: Pick<Keyspace, 'list' | 'watch'>, lines: Lines, platform: Platform) {
     this.#inner = inner;
-    this.#lists = lists;
+    this.#shared = shared;
     this.#lines = lines;
     this.#platform = platform;
   }
@@ -72,11 +73,11 @@ export class InTurn implements Keyspace {
   }
 
   list(request: ListRequest): Promise<ListPage> {
-    return this.#lists.list(request);
+    return this.#shared.list(request);
   }
 
   watch(request: WatchRequest, signal: AbortSignal): Promise<WatchStream> {
-    return this.#inner.watch(request, signal);
+    return this.#shared.watch(request, signal);
   }
 
   policyRevision(): Promise<Revision> {

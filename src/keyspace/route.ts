@@ -1,6 +1,7 @@
 import type { Bindings } from '../config.ts';
 import { linkTo, ownsReplica, type ReplicaLink, slotOf, spareId } from '../protocol/address.ts';
 import type { Members } from '../protocol/members.ts';
+import { Feeds } from './feeds.ts';
 import { found } from './founding.ts';
 import type { Lines } from './in-turn.ts';
 import { joinStep } from './join.ts';
@@ -27,6 +28,8 @@ interface ShardMemory {
   lines: Lines;
   /** Lists that are being read; only by requests under way. */
   readings: ListReadings;
+  /** Streams of events that watches under way share. */
+  feeds: Feeds;
   /** What is known of the shard's policy floor, where it is not `main`. */
   floor: Floor;
 }
@@ -124,6 +127,7 @@ function newMemory(): ShardMemory {
     learnAt: 0,
     lines,
     readings,
+    feeds: new Feeds(),
     floor: unknownFloor(),
   };
 }

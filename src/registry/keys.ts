@@ -55,8 +55,13 @@ export function collectionPrefix(
   return scope !== undefined && safe(scope) ? `${root(resource)}/${scope}/` : `${root(resource)}/`;
 }
 
-/** The selector to hand to the keyspace, if anything is selected. */
-export function selectorOf(options: { labels: Requirement[]; fields: Requirement[] }): Selector | undefined {
-  if (options.labels.length === 0 && options.fields.length === 0) return undefined;
-  return { labels: options.labels, fields: options.fields };
+/** The selector to hand to the keyspace with a prefix, if anything is selected beyond what a whole key says already. */
+export function selectorOf(
+  options: { labels: Requirement[]; fields: Requirement[] },
+  prefix: string,
+): Selector | undefined {
+  const name = prefix.slice(prefix.lastIndexOf('/') + 1);
+  const fields = options.fields.filter((field) => name === '' || pinned([field], 'metadata.name') !== name);
+  if (options.labels.length === 0 && fields.length === 0) return undefined;
+  return { labels: options.labels, fields };
 }

@@ -39,7 +39,7 @@ export async function readRecords(ctx: RequestContext, resource: Resource, optio
   if (token !== undefined && options.resourceVersion !== undefined && options.resourceVersion !== 0) {
     throw badRequest('specifying resource version is not allowed when using continue');
   }
-  const selector = selectorOf(options);
+  const selector = selectorOf(options, prefix);
   // At version 0 upstream answers from its watch cache, which knows no pages.
   const limit = options.resourceVersion === 0 && token === undefined ? 0 : options.limit;
   let consistency: Consistency =

@@ -1,12 +1,13 @@
 import type { JsonObject, KubeObject } from '../api/object.ts';
 import { watchEventJson } from '../codec/stored.ts';
-import type { StoredRecord, WatchEvent, WatchRequest, WatchStream } from '../keyspace/types.ts';
+import type { WatchEvent, WatchRequest, WatchStream } from '../keyspace/types.ts';
 import type { RequestContext } from '../request/context.ts';
 import { type ListOptions, parseListOptions } from '../request/list-options.ts';
 import { endpoints, type Negotiated, negotiateWatch } from '../request/negotiate.ts';
 import { badRequest, expired } from '../status/status.ts';
 import { openAwaited } from './awaited-watch.ts';
 import { definitionChange } from './definition-watch.ts';
+import { encodedOnce } from './encoded-events.ts';
 import { collectionPrefix, selectorOf, singleName } from './keys.ts';
 import { canSplice, type Presenter, presenterOf, toObject } from './present.ts';
 import type { Resource } from './resource.ts';
@@ -47,20 +48,13 @@ export async function serveWatch(ctx: RequestContext, resource: Resource, forceW
   if (forceWatch && ctx.info.name !== '' && selected !== undefined && selected !== ctx.info.name) {
     throw badRequest("fieldSelector metadata.name doesn't match requested name");
   }
-  const selector = selectorOf(options);
   const stopped = new AbortController();
   const signal = AbortSignal.any([ctx.request.signal, stopped.signal]);
   const start = watchStart(options);
-  const request: WatchRequest = {
-    prefix: collectionPrefix(
-      resource,
-      ctx.info.namespace,
-      options.fields,
-      selected ?? (forceWatch ? ctx.info.name : ''),
-    ),
-    start,
-    ...(selector === undefined ? {} : { selector }),
-  };
+  const name = selected ?? (forceWatch ? ctx.info.name : '');
+  const prefix = collectionPrefix(resource, ctx.info.namespace, options.fields, name);
+  const selector = selectorOf(options, prefix);
+  const request: WatchRequest = { prefix, start, ...(selector && { selector }) };
   const open = () => ctx.keyspace.watch(request, signal);
   const stream = await (start.type === 'after' ? openAwaited(open) : open());
   const frames = new Frames(resource, form, presenter, options);
@@ -81,17 +75,21 @@ export async function serveWatch(ctx: RequestContext, resource: Resource, forceW
     : pump.toStream(form.contentType);
 }
 
+type Change = Extract<WatchEvent, { record: unknown }>;
+
 /** Turns keyspace events into the client's frames and remembers up to which revision nothing is missing. */
 class Frames {
   readonly #resource: Resource;
   readonly #presenter: Presenter;
   readonly #options: ListOptions;
+  readonly #form: Negotiated;
   readonly #copies: boolean;
   #revision = 0;
   constructor(resource: Resource, form: Negotiated, presenter: Presenter, options: ListOptions) {
     this.#resource = resource;
     this.#presenter = presenter;
     this.#options = options;
+    this.#form = form;
     this.#copies = form.mediaType === 'application/json' && form.as === undefined;
   }
 
@@ -110,7 +108,7 @@ class Frames {
       case 'added':
       case 'modified':
       case 'deleted':
-        return this.#change(event.type.toUpperCase(), event.record);
+        return this.#change(event);
       case 'synced':
         this.#revision = Math.max(this.#revision, event.revision);
         return this.#options.sendInitialEvents === true ? this.bookmark({ [INITIAL_EVENTS_END]: 'true' }) : undefined;
@@ -127,11 +125,18 @@ class Frames {
     }
   }
 
-  #change(type: string, record: StoredRecord): Uint8Array {
-    this.#revision = Math.max(this.#revision, record.modRevision);
+  #change(event: Change): Uint8Array {
+    this.#revision = Math.max(this.#revision, event.record.modRevision);
+    const { as, mediaType } = this.#form;
+    if (as !== undefined) return this.#encoded(event);
+    return encodedOnce(event, this.#resource, mediaType, () => this.#encoded(event));
+  }
+
+  #encoded({ type, record }: Change): Uint8Array {
+    const name = type.toUpperCase();
     return this.#copies && canSplice(this.#resource, record)
-      ? watchEventJson(type, record)
-      : this.#presenter.watchEvent(type, toObject(this.#resource, record));
+      ? watchEventJson(name, record)
+      : this.#presenter.watchEvent(name, toObject(this.#resource, record));
   }
 
   /** A bookmark at the last known revision; `undefined` when the client wants none or no revision is known yet. */

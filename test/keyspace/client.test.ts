@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Client } from '../../src/keyspace/client.ts';
+import { Feeds } from '../../src/keyspace/feeds.ts';
 import type { Route } from '../../src/keyspace/route.ts';
 import { unknownFloor } from '../../src/keyspace/side-shard.ts';
 import {
@@ -29,6 +30,7 @@ function clientOf(replicas: Record<number, Reply>) {
     members: undefined,
     learnAt: 0,
     readings: new Map(),
+    feeds: new Feeds(),
     floor: unknownFloor(),
   };
   const route: Route = {
