@@ -40,7 +40,7 @@ export async function startLocalCluster(
   const root = join(import.meta.dirname, '../..');
   const data = join(folder, 'data');
   const launcher = [
-    '--max-semi-space-size=4',
+    '--max-semi-space-size=1',
     join(root, 'src/local/start.mjs'),
     'start',
     '--port',
