@@ -83,6 +83,12 @@ const fields = v.object({
     }),
     {},
   ),
+  /** The authority that signs requests for certificates of clients and kubelets: PEM, the key in PKCS #8. */
+  clusterSigning: v.exactOptional(
+    v.object({ certificate: v.string(), key: v.string(), durationSeconds: v.optional(positive, 365 * 24 * 3600) }),
+  ),
+  /** PEM certificates by which aggregated API servers know this one, where there is no other front proxy. */
+  frontProxyCA: v.optional(v.string(), ''),
   /** PEM certificate and key by which aggregated API servers know this one, and believe it who a request's user is. */
   proxyClient: v.exactOptional(v.object({ certificate: v.string(), key: v.string() })),
   /** Ways in besides certificates, the token file and the cluster's own tokens. */

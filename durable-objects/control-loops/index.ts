@@ -1,6 +1,8 @@
 import type { Bindings, Config } from '../../src/config.ts';
 import type { Operation, WorkItem } from '../../src/keyspace/types.ts';
 import { ApiServices } from './api-services.ts';
+import { cleanBootstrapToken } from './bootstrap-tokens.ts';
+import { CertificateRequests } from './certificates.ts';
 import { ClusterRoleAggregation } from './cluster-role-aggregation.ts';
 import type { LoopConnection } from './connection.ts';
 import { settleDefinition } from './custom-resource-definition.ts';
@@ -39,6 +41,10 @@ const steps: Record<WorkItem['loop'], readonly { loop: string; own?: boolean; ru
   resourcequota: [{ loop: 'resourcequota', run: (item, connection) => new QuotaRecount(connection).handle(item) }],
   customresourcedefinition: [{ loop: 'customresourcedefinition', own: true, run: settleDefinition }],
   'validatingadmissionpolicy-status': [{ loop: 'validatingadmissionpolicy-status', run: checkPolicyTypes }],
+  certificatesigningrequest: [
+    { loop: 'csr', run: (item, connection) => new CertificateRequests(connection).handle(item) },
+  ],
+  bootstraptoken: [{ loop: 'tokencleaner', run: cleanBootstrapToken }],
   apiservice: [{ loop: 'apiservice', own: true, run: (item, connection) => new ApiServices(connection).handle(item) }],
 };
 

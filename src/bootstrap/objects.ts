@@ -86,7 +86,7 @@ function authenticationData({ config }: BootstrapInput): JsonObject {
   return {
     'client-ca-file': config.clientCA,
     'requestheader-allowed-names': list(proxy?.allowedNames, 'front-proxy-client'),
-    'requestheader-client-ca-file': proxy?.clientCA ?? config.clientCA,
+    'requestheader-client-ca-file': proxy?.clientCA ?? (config.frontProxyCA || config.clientCA),
     'requestheader-extra-headers-prefix': list(proxy?.extraHeaderPrefixes, 'X-Remote-Extra-'),
     'requestheader-group-headers': list(proxy?.groupHeaders, 'X-Remote-Group'),
     'requestheader-username-headers': list(proxy?.usernameHeaders, 'X-Remote-User'),

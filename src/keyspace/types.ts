@@ -60,7 +60,9 @@ export interface WorkItem {
     | 'customresourcedefinition'
     | 'resourcequota'
     | 'validatingadmissionpolicy-status'
-    | 'apiservice';
+    | 'apiservice'
+    | 'certificatesigningrequest'
+    | 'bootstraptoken';
   /** What to look at, for example a key or a uid; meaning is the loop's. */
   item: string;
   /** Only written when some record carries this index term at that moment (a deleted owner without dependents makes no work). */

@@ -14,6 +14,9 @@ export interface KeyPair {
 /** Everything that signs or identifies a local cluster. */
 export interface ClusterKeys {
   ca: KeyPair;
+  /** Who the server is to aggregated API servers, and the authority that they know it by. */
+  frontProxyCA: KeyPair;
+  frontProxy: KeyPair;
   server: KeyPair;
   admin: KeyPair;
   /** Keys that sign service account tokens, the newest first. */
@@ -49,10 +52,19 @@ export function serverNames(firstServiceAddress: string, addresses: string[]): s
 export async function clusterKeys(folder: string, names: string[]): Promise<ClusterKeys> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const ca = await keep(folder, 'ca', lives, () => makeAuthority());
-  const signed = (pair: KeyPair) =>
-    lives(pair) && new X509Certificate(pair.cert).verify(new X509Certificate(ca.cert).publicKey);
+  const isOf = (issuer: KeyPair) => (pair: KeyPair) =>
+    new X509Certificate(pair.cert).verify(new X509Certificate(issuer.cert).publicKey);
+  const signed = (pair: KeyPair) => lives(pair) && isOf(ca)(pair);
+  const frontProxyCA = await keep(folder, 'front-proxy-ca', lives, () => makeAuthority('gunwale-front-proxy-ca'));
   return {
     ca,
+    frontProxyCA,
+    frontProxy: await keep(
+      folder,
+      'front-proxy-client',
+      (pair) => lives(pair) && isOf(frontProxyCA)(pair),
+      () => makeLeaf(frontProxyCA, [{ CN: ['front-proxy-client'] }], 'clientAuth', []),
+    ),
     server: await keep(
       folder,
       'server',
@@ -96,11 +108,11 @@ async function certificateLibrary(): Promise<typeof import('@peculiar/x509')> {
   return import('@peculiar/x509');
 }
 
-async function makeAuthority(): Promise<KeyPair> {
+async function makeAuthority(name = 'gunwale-ca'): Promise<KeyPair> {
   const x509 = await certificateLibrary();
   const keys = await webcrypto.subtle.generateKey(CURVE, true, ['sign', 'verify']);
   const cert = await x509.X509CertificateGenerator.createSelfSigned({
-    name: 'CN=gunwale-ca',
+    name: `CN=${name}`,
     keys,
     signingAlgorithm: SIGNATURE,
     ...validity(CA_LIFETIME_MS),

@@ -16,6 +16,7 @@ import { openEgress } from './egress.ts';
 import { readCertificates, readGiven } from './files.ts';
 import { type Front, type FrontOptions, startFront } from './front/front.ts';
 import { cfBlob } from './front/request-head.ts';
+import { identityOf } from './identity-flags.ts';
 import { kubeconfig } from './kubeconfig.ts';
 import { planProcesses } from './layout.ts';
 import { type Options, UsageError } from './options.ts';
@@ -144,6 +145,7 @@ export function workerConfig(options: Options, tenant: object, keys: ClusterKeys
     tenant,
     clientCA: keys.ca.cert + (options.clientCAFile ? readCertificates('client CA file', options.clientCAFile) : ''),
     serverCA: keys.ca.cert,
+    ...identityOf(options.identity, keys),
     auditPolicy: auditPolicyOf(options),
     staticTokens: options.staticTokenFile ? readGiven('token file', options.staticTokenFile) : '',
     serviceAccountKeys: keys.serviceAccount,

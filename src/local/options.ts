@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { choiceFault, type PluginChoice } from '../admission/order.ts';
 import { type AuthenticationFlags, authenticationFlags } from './authentication-flags.ts';
 import { type AuthorizationFlags, authorizationFlags } from './authorization-flags.ts';
+import { type IdentityFlags, identityFlags } from './identity-flags.ts';
 import { type Flag, names, UsageError } from './usage.ts';
 
 export { UsageError } from './usage.ts';
@@ -20,6 +21,7 @@ export interface Options {
   clientCAFile: string | undefined;
   authentication: AuthenticationFlags;
   authorization: AuthorizationFlags;
+  identity: IdentityFlags;
   advertiseAddress: string;
   serviceClusterIPRange: string;
   auditPolicyFile: string | undefined;
@@ -206,6 +208,7 @@ const flags: Flag<Options>[] = [
   },
   ...authenticationFlags,
   ...authorizationFlags,
+  ...identityFlags,
 ];
 
 /** Reads `--name value` and `--name=value`. Throws UsageError naming the first flag that is wrong. */
@@ -223,6 +226,7 @@ export function parseOptions(args: string[]): Options {
     clientCAFile: undefined,
     authentication: {},
     authorization: {},
+    identity: {},
     advertiseAddress: '127.0.0.1',
     serviceClusterIPRange: '10.0.0.0/24',
     auditPolicyFile: undefined,

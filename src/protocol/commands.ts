@@ -85,6 +85,8 @@ export const LOOPS = [
   'resourcequota',
   'validatingadmissionpolicy-status',
   'apiservice',
+  'certificatesigningrequest',
+  'bootstraptoken',
 ] as const;
 
 /** The id of a proposal made at a time in ms; `random` has 8 bytes. */

@@ -193,7 +193,7 @@ export function workOfPut(key: string, object: KubeObject, old: KubeObject | und
   if (needsCount(object, old)) work.push(countAgain(object));
   if (needsSettling(object)) work.push({ loop: 'customresourcedefinition', item: metadata.name ?? '' });
   if (needsTypeCheck(object)) work.push({ loop: 'validatingadmissionpolicy-status', item: metadata.name ?? '' });
-  work.push(...apiServiceWork(object, old));
+  work.push(...apiServiceWork(object, old), ...credentialWork(object));
   if (object.kind === 'Namespace' && object.apiVersion === 'v1' && old === undefined) {
     work.push({ loop: 'namespace', item: metadata.name ?? '' });
   }
@@ -205,6 +205,15 @@ export function workOfPut(key: string, object: KubeObject, old: KubeObject | und
     }
   }
   return work;
+}
+
+/** Credentials that the control loops sign or remove when their time has come. */
+function credentialWork({ kind, apiVersion, type, metadata }: KubeObject): WorkItem[] {
+  const { namespace, name = '' } = metadata;
+  if (kind === 'CertificateSigningRequest' && apiVersion === 'certificates.k8s.io/v1')
+    return [{ loop: 'certificatesigningrequest', item: name }];
+  const isToken = kind === 'Secret' && type === 'bootstrap.kubernetes.io/token' && namespace === 'kube-system';
+  return isToken ? [{ loop: 'bootstraptoken', item: name }] : [];
 }
 
 /** Objects that the control loops put back into every namespace. */

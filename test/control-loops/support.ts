@@ -54,11 +54,15 @@ export class Cluster {
     this.loops = new ControlLoopsObject(this.#state(), this.connection);
   }
 
-  /** `outbound` plays the world. */
-  static async make(controlLoops: Config['controlLoops'] = 'all', outbound = unreachable): Promise<Cluster> {
+  /** `outbound` plays the world, `settings` are more of the configuration. */
+  static async make(
+    controlLoops: Config['controlLoops'] = 'all',
+    outbound = unreachable,
+    settings: object = {},
+  ): Promise<Cluster> {
     const uid = crypto.randomUUID();
     const tenant = { uid, name: 'default', replicas: [1] };
-    const config = parseConfig(JSON.stringify({ tenant, controlLoops, serverCA: 'CA', clientCA: 'CA' }));
+    const config = parseConfig(JSON.stringify({ tenant, controlLoops, serverCA: 'CA', clientCA: 'CA', ...settings }));
     const cluster = new Cluster(config, outbound);
     await bootstrap(config, uid as TenantUid, cluster.keyspace, new Date(cluster.#now));
     await cluster.settle();
@@ -92,6 +96,13 @@ export class Cluster {
     this.#now = Math.max(this.#now, this.alarm);
     this.alarm = undefined;
     await this.loops.alarm();
+  }
+
+  /** Lets alarms go off, early ones too, until `milliseconds` from now have passed. */
+  async pass(milliseconds: number): Promise<void> {
+    const end = this.#now + milliseconds;
+    while (this.alarm !== undefined && this.alarm <= end) await this.ring();
+    this.#now = end;
   }
 
   /** The names below an API path. */

@@ -131,7 +131,14 @@ describe('the flags of authentication', () => {
 
 describe('an authority of clients besides the own one', () => {
   const own = { cert: 'OWN\n', key: '' };
-  const keys = { ca: own, server: own, admin: own, serviceAccount: [] } as unknown as ClusterKeys;
+  const keys = {
+    ca: own,
+    frontProxyCA: own,
+    frontProxy: own,
+    server: own,
+    admin: own,
+    serviceAccount: [],
+  } as unknown as ClusterKeys;
   const clientCA = (...args: string[]) =>
     (JSON.parse(workerConfig(parseOptions(args), {}, keys)) as { clientCA: string }).clientCA;
 
