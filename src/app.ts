@@ -1,6 +1,7 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import type { Plugin } from './admission/chain.ts';
 import { enabledPlugins } from './admission/plugins.ts';
+import type { DocumentCache } from './aggregation/documents.ts';
 import type { Auditor, AuditRecord } from './audit/index.ts';
 import { constraintOf, impersonate } from './authn/impersonation.ts';
 import { authenticate } from './authn/index.ts';
@@ -35,6 +36,8 @@ export interface AppDeps {
   now: () => Date;
   /** Reaches peers outside of the cluster; absent where there is no way out. */
   outbound?: Outbound;
+  /** Discovery and OpenAPI of aggregated API servers, as they were answered last; absent: they are left out. */
+  documents?: DocumentCache;
   /** Waits so many milliseconds; absent: by the clock. */
   sleep?: (milliseconds: number) => Promise<void>;
   /** Identity of calls that the process makes to itself. */

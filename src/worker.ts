@@ -1,5 +1,6 @@
 import { waitUntil } from 'cloudflare:workers';
 import { controlLoopsClass } from '../durable-objects/control-loops/index.ts';
+import { documentCache } from './aggregation/documents.ts';
 import { createApp } from './app.ts';
 import { Auditor } from './audit/index.ts';
 import { parseAuditPolicy } from './audit/policy.ts';
@@ -51,7 +52,18 @@ function serverOf(env: Bindings): Server {
   const auditor = auditorOf(env, config, metrics);
   const outbound = outboundOf(env);
   const now = () => new Date();
-  const deps = { config, keyspace, members, metrics, flowControl, now, outbound, ...(auditor && { auditor }) };
+  const documents = documentCache();
+  const deps = {
+    config,
+    keyspace,
+    members,
+    metrics,
+    flowControl,
+    now,
+    outbound,
+    documents,
+    ...(auditor && { auditor }),
+  };
   const clients = createApp(deps);
   const own = createApp({ ...deps, loopback: SERVER });
   const made: Server = {

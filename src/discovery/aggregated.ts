@@ -34,21 +34,21 @@ function resourceEntry(row: Resource): JsonObject {
   };
 }
 
-const versionEntry = ({ version, rows }: GroupVersionRows): JsonObject => ({
-  version,
-  resources: rows.map(resourceEntry),
-  freshness: 'Current',
-});
+/** Entries of the group versions of other servers, by group version. */
+export type Elsewhere = ReadonlyMap<string, JsonObject>;
 
-const groupEntry = ({ name, versions }: GroupRows): JsonObject => ({
+const versionEntry = ({ version, groupVersion, rows }: GroupVersionRows, elsewhere: Elsewhere): JsonObject =>
+  elsewhere.get(groupVersion) ?? { version, resources: rows.map(resourceEntry), freshness: 'Current' };
+
+const groupEntry = ({ name, versions }: GroupRows, elsewhere: Elsewhere): JsonObject => ({
   metadata: name === '' ? {} : { name },
-  versions: versions.map(versionEntry),
+  versions: versions.map((one) => versionEntry(one, elsewhere)),
 });
 
 /** APIGroupDiscoveryList of `/api` (the core group) or of `/apis` (all others). */
-export const groupDiscoveryList = (catalog: Catalog, core: boolean): JsonObject => ({
+export const groupDiscoveryList = (catalog: Catalog, core: boolean, elsewhere: Elsewhere = new Map()): JsonObject => ({
   kind: 'APIGroupDiscoveryList',
   apiVersion: 'apidiscovery.k8s.io/v2',
   metadata: {},
-  items: catalog.groups.filter((group) => (group.name === '') === core).map(groupEntry),
+  items: catalog.groups.filter((group) => (group.name === '') === core).map((group) => groupEntry(group, elsewhere)),
 });

@@ -1,3 +1,4 @@
+import type { AggregatedDocuments } from '../aggregation/documents.ts';
 import { builtins } from '../registry/resource.ts';
 import {
   type Endpoint,
@@ -10,7 +11,7 @@ import {
 } from '../request/negotiate.ts';
 import { plainText } from '../status/answer.ts';
 import { methodNotAllowed, noSuchResource } from '../status/status.ts';
-import { groupDiscoveryList } from './aggregated.ts';
+import { type Elsewhere, groupDiscoveryList } from './aggregated.ts';
 import {
   type AggregatedVersions,
   type Catalog,
@@ -51,6 +52,8 @@ export interface DiscoveryDeps {
   custom: CustomRows;
   /** Group versions of other servers, of the same bundle. */
   aggregated: AggregatedVersions;
+  /** What other servers say of themselves; absent where there are none. */
+  documents?: AggregatedDocuments;
   health: HealthProbes;
   metrics: Metrics;
   /** Stored objects by `resource.group`, for `/metrics`. */
@@ -118,7 +121,7 @@ const api: Section = (request, deps, parts) => {
   if (parts.length === 2 && parts[1] === 'v1') return answerVersion(request, catalog, 'v1');
   if (parts.length !== 1) return undefined;
   onlyGet(request);
-  const aggregated = answerAggregated(request, catalog, true);
+  const aggregated = answerAggregated(request, catalog, true, undefined);
   if (aggregated !== undefined) return aggregated;
   return respond(request, makeDocument(apiVersions(request.host), 'v1', 'APIVersions'), endpoints.discovery);
 };
@@ -127,7 +130,7 @@ const apis: Section = (request, deps, parts) => {
   const catalog = catalogOf(deps.custom, deps.aggregated);
   const [, name, versionName] = parts;
   if (name === undefined) {
-    const aggregated = answerAggregated(request, catalog, false);
+    const aggregated = answerAggregated(request, catalog, false, deps.documents);
     const list = () => makeDocument(apiGroupList(catalog), 'v1', 'APIGroupList');
     return aggregated ?? respond(request, derived(catalog, 'groups', list), endpoints.groups);
   }
@@ -150,8 +153,8 @@ const sections: ReadonlyMap<string, Section> = new Map<string, Section>([
   ['metrics', metrics],
   [
     'openapi',
-    (request, deps) =>
-      answerOpenApi({ ...request, now: deps.now?.() ?? new Date() }, catalogOf(deps.custom, deps.aggregated)),
+    (request, { documents, custom, aggregated, now }) =>
+      answerOpenApi({ ...request, now: now?.() ?? new Date() }, catalogOf(custom, aggregated), documents),
   ],
   ['version', version],
 ]);
@@ -177,14 +180,34 @@ async function respond(request: DiscoveryRequest, document: Document, endpoint: 
 }
 
 /** Aggregated discovery, if the client accepts it; the routing table of `/api` is looked at first. */
-function answerAggregated(request: DiscoveryRequest, catalog: Catalog, core: boolean): Answer {
+function answerAggregated(
+  request: DiscoveryRequest,
+  catalog: Catalog,
+  core: boolean,
+  documents: AggregatedDocuments | undefined,
+): Answer {
   const accept = request.headers.get('accept');
   const form = negotiateAggregated(accept, prettyOf(request));
   if (form === undefined) return undefined;
   if (core) negotiate(accept, { routed: mediaTypes, plain: mediaTypes, transforms: () => true });
-  const list = () => makeDocument(groupDiscoveryList(catalog, core), 'apidiscovery.k8s.io/v2', 'APIGroupDiscoveryList');
-  const document = derived(catalog, core ? 'aggregated core' : 'aggregated', list);
+  if (documents !== undefined) {
+    return documents.discovery().then((elsewhere) => respondTagged(request, mergedList(catalog, elsewhere), form));
+  }
+  const document = derived(catalog, core ? 'aggregated core' : 'aggregated', () => listDocument(catalog, core));
   return respondTagged(request, document, form);
+}
+
+const listDocument = (catalog: Catalog, core: boolean, elsewhere?: Elsewhere): Document =>
+  makeDocument(groupDiscoveryList(catalog, core, elsewhere), 'apidiscovery.k8s.io/v2', 'APIGroupDiscoveryList');
+
+/** The list with what other servers said last; made anew when that changes. */
+function mergedList(catalog: Catalog, elsewhere: Elsewhere): Document {
+  const said = JSON.stringify([...elsewhere]);
+  const known = catalog.memo.get('aggregated with others') as { said: string; document: Document } | undefined;
+  if (known?.said === said) return known.document;
+  const document = listDocument(catalog, false, elsewhere);
+  catalog.memo.set('aggregated with others', { said, document });
+  return document;
 }
 
 async function respondTagged(

@@ -152,3 +152,135 @@ describe('discovery', () => {
     ]);
   });
 });
+
+const V2 = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+const pathOf = ({ url }: OutboundRequest) => new URL(url).pathname;
+const notThere = () => new Response('404 page not found', { status: 404 });
+
+describe('aggregated discovery', () => {
+  const own = {
+    resource: 'flowers',
+    responseKind: { group: GROUP, version: 'v1', kind: 'Flower' },
+    scope: 'Namespaced',
+    singularResource: 'flower',
+    verbs: ['get', 'list'],
+    subresources: [{ subresource: 'scent', verbs: ['get'] }],
+  };
+  const list = {
+    kind: 'APIGroupDiscoveryList',
+    apiVersion: 'apidiscovery.k8s.io/v2',
+    metadata: {},
+    items: [{ metadata: { name: GROUP }, versions: [{ version: 'v1', resources: [own] }] }],
+  };
+  const entryIn = ({ body }: { body: { items: JsonObject[] } }) =>
+    body.items.find(({ metadata }) => (metadata as JsonObject).name === GROUP)?.versions;
+
+  test('has what the server lists, asked as the aggregator, once a minute', async () => {
+    const answer = () => Response.json(list, { headers: { 'content-type': V2, etag: '"1"' } });
+    const { call, sent } = await garden(answer);
+    const first = await call('GET', '/apis', undefined, { accept: V2 });
+    const noKind = { group: '', version: '', kind: '' };
+    expect(entryIn(first)).toEqual([
+      {
+        version: 'v1',
+        resources: [{ ...own, subresources: [{ subresource: 'scent', verbs: ['get'], responseKind: noKind }] }],
+        freshness: 'Current',
+      },
+    ]);
+    const second = await call('GET', '/apis', undefined, { accept: V2 });
+    expect([second.headers.get('etag'), sent.length]).toEqual([first.headers.get('etag'), 1]);
+    expect(sent[0]).toMatchObject({
+      url: 'https://10.2.0.7:8443/apis',
+      repeated: { 'X-Remote-User': ['system:kube-aggregator'], 'X-Remote-Group': ['system:masters'] },
+    });
+  });
+
+  test('is made of the lists of resources of a server that knows no other', async () => {
+    const resources = [
+      { name: 'flowers/scent', singularName: '', namespaced: true, kind: 'Scent', verbs: ['get'] },
+      {
+        name: 'flowers',
+        singularName: 'flower',
+        namespaced: true,
+        kind: 'Flower',
+        verbs: ['list'],
+        shortNames: ['fl'],
+      },
+    ];
+    const legacy = { kind: 'APIResourceList', groupVersion: `${GROUP}/v1`, resources };
+    const { call } = await garden((request) => (pathOf(request) === '/apis' ? notThere() : Response.json(legacy)));
+    expect(entryIn(await call('GET', '/apis', undefined, { accept: V2 }))).toEqual([
+      {
+        version: 'v1',
+        resources: [
+          {
+            resource: 'flowers',
+            responseKind: { group: '', version: '', kind: 'Flower' },
+            scope: 'Namespaced',
+            singularResource: 'flower',
+            verbs: ['list'],
+            shortNames: ['fl'],
+            subresources: [
+              { subresource: 'scent', responseKind: { group: '', version: '', kind: 'Scent' }, verbs: ['get'] },
+            ],
+          },
+        ],
+        freshness: 'Current',
+      },
+    ]);
+  });
+
+  test.each([
+    ['answers 503', () => new Response('', { status: 503 })],
+    ['answers no JSON', () => new Response('{', { headers: { 'content-type': V2 } })],
+    [
+      'does not answer',
+      (request: OutboundRequest) => {
+        throw new OutboundError(request, 'EOF');
+      },
+    ],
+  ])('calls a group version stale whose server %s', async (_, answer) => {
+    const { call } = await garden(answer);
+    expect(entryIn(await call('GET', '/apis', undefined, { accept: V2 }))).toEqual([
+      { version: 'v1', freshness: 'Stale' },
+    ]);
+  });
+});
+
+describe('OpenAPI', () => {
+  test('of version 3 lists the documents of the server, which answers for them itself', async () => {
+    const name = `apis/${GROUP}/v1`;
+    const serverRelativeURL = `/openapi/v3/${name}?hash=ABC`;
+    const { call, sent } = await garden((request) =>
+      Response.json(
+        pathOf(request) === '/openapi/v3'
+          ? { paths: { [name]: { serverRelativeURL }, 'apis/apps/v1': { serverRelativeURL: '/mine' } } }
+          : { openapi: '3.0.0' },
+      ),
+    );
+    const { paths } = JSON.parse((await call('GET', '/openapi/v3')).body);
+    expect(paths[name]).toEqual({ serverRelativeURL });
+    expect(paths['apis/apps/v1'].serverRelativeURL).toMatch(/^\/openapi\/v3\/apis\/apps\/v1\?hash=/);
+    expect((await call('GET', serverRelativeURL)).body).toEqual({ openapi: '3.0.0' });
+    expect(sent.at(-1)).toMatchObject({
+      url: `https://10.2.0.7:8443${serverRelativeURL}`,
+      repeated: { 'X-Remote-User': ['kubernetes-admin'] },
+    });
+    expect((await call('GET', '/openapi/v3/apis/weeds.example.com/v1')).status).toBe(404);
+  });
+
+  test('of version 2 takes in the paths of the group version, with what they refer to', async () => {
+    const path = `/apis/${GROUP}/v1/flowers`;
+    const { call } = await garden(() =>
+      Response.json({
+        swagger: '2.0',
+        paths: { [path]: { get: { schema: { $ref: '#/definitions/Flower' } } }, '/apis/': { get: {} } },
+        definitions: { Flower: { type: 'object' }, Weed: { type: 'object' } },
+      }),
+    );
+    const { body } = await call('GET', '/openapi/v2');
+    expect(body.paths[path]).toEqual({ get: { schema: { $ref: '#/definitions/Flower' } } });
+    expect([body.definitions.Flower, body.definitions.Weed]).toEqual([{ type: 'object' }, undefined]);
+    expect(body.paths['/apis/'].get).toHaveProperty('operationId');
+  });
+});

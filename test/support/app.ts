@@ -1,3 +1,4 @@
+import { documentCache } from '../../src/aggregation/documents.ts';
 import { createApp } from '../../src/app.ts';
 import { parseConfig } from '../../src/config.ts';
 import { Metrics } from '../../src/discovery/metrics.ts';
@@ -50,6 +51,7 @@ export async function testApp(
     flowControl: new FlowControl(600, () => Date.now()),
     now: () => new Date(),
     loopback: ADMIN,
+    documents: documentCache(),
     ...(outbound && { outbound }),
   });
   const call: TestApp['call'] = async (method, path, body, headers = {}) => {

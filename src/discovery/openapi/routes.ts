@@ -1,3 +1,5 @@
+import type { AggregatedDocuments } from '../../aggregation/documents.ts';
+import { mergeSwagger } from '../../aggregation/swagger.ts';
 import type { JsonObject } from '../../api/object.ts';
 import { type Catalog, derived, type GroupVersionRows } from '../catalog.ts';
 import { sha512 } from '../document.ts';
@@ -176,28 +178,54 @@ async function wholeDocument(catalog: Catalog): Promise<OpenApiDocument> {
 }
 
 /** Answers `/openapi/v2` and everything below `/openapi/v3`; `undefined` for other paths. */
-export function answerOpenApi(request: OpenApiRequest, catalog: Catalog): Promise<Response> | undefined {
+export function answerOpenApi(
+  request: OpenApiRequest,
+  catalog: Catalog,
+  documents?: AggregatedDocuments,
+): Promise<Response> | undefined {
   const { path } = request;
-  if (path === '/openapi/v2') return answerV2(request, catalog);
-  if (path === '/openapi/v3') return answerIndex(catalog);
+  if (path === '/openapi/v2') return answerV2(request, catalog, documents);
+  if (path === '/openapi/v3') return answerIndex(catalog, documents);
   return path.startsWith(PREFIX) ? answerV3(request, catalog, path.slice(PREFIX.length)) : undefined;
 }
 
-async function answerV2(request: OpenApiRequest, catalog: Catalog): Promise<Response> {
+async function answerV2(
+  request: OpenApiRequest,
+  catalog: Catalog,
+  documents: AggregatedDocuments | undefined,
+): Promise<Response> {
   const encoding = chooseEncoding(request.headers.get('accept'), encodingsV2);
   const headers = new Headers([
     ['Vary', 'Accept-Encoding'],
     ['Vary', 'Accept'],
   ]);
   if (encoding === undefined) return new Response(null, { status: 406, headers });
-  return send(request, await wholeDocument(catalog), encoding, headers);
+  const own = await wholeDocument(catalog);
+  return send(request, documents === undefined ? own : await merged(catalog, own, documents), encoding, headers);
 }
 
-async function answerIndex(catalog: Catalog): Promise<Response> {
-  const documents = await documentsOf(catalog);
-  const paths = Object.fromEntries(
-    [...documents].map(([name, { hash }]) => [name, { serverRelativeURL: addressOf(name, hash) }]),
-  );
+/** The document of OpenAPI 2 with those of other servers; made anew when one of them changes. */
+async function merged(
+  catalog: Catalog,
+  own: OpenApiDocument,
+  documents: AggregatedDocuments,
+): Promise<OpenApiDocument> {
+  const others = await documents.swagger();
+  if (others.length === 0) return own;
+  const hash = await hashOf(own.hash, ...others.map(({ document }) => JSON.stringify(document)));
+  const known = catalog.memo.get('openapi v2 merged') as OpenApiDocument | undefined;
+  if (known?.hash === hash) return known;
+  const made = { hash, specification: () => mergeSwagger(own.specification(), others), bodies: new Map() };
+  catalog.memo.set('openapi v2 merged', made);
+  return made;
+}
+
+async function answerIndex(catalog: Catalog, documents: AggregatedDocuments | undefined): Promise<Response> {
+  const addresses = new Map<string, string>();
+  for (const [name, { address }] of (await documents?.openApi()) ?? []) addresses.set(name, address);
+  for (const [name, { hash }] of await documentsOf(catalog)) addresses.set(name, addressOf(name, hash));
+  const sorted = [...addresses].sort(([a], [b]) => (a < b ? -1 : 1));
+  const paths = Object.fromEntries(sorted.map(([name, serverRelativeURL]) => [name, { serverRelativeURL }]));
   return new Response(JSON.stringify({ paths }), { headers: { 'Content-Type': 'text/plain; charset=utf-8' } });
 }
 
