@@ -1,4 +1,9 @@
-import { type AggregatedVersion, aggregatedVersion } from '../../src/aggregation/api-service.ts';
+import {
+  type AggregatedVersion,
+  AUTOMANAGED_LABEL,
+  aggregatedVersion,
+  isAutomanaged,
+} from '../../src/aggregation/api-service.ts';
 import {
   type Finding,
   failedDiscovery,
@@ -17,8 +22,6 @@ import { ApiClient, ApiError, isConflict, type LoopConnection, pathOf, unlessMis
 import type { Outcome } from './outcome.ts';
 
 const USER_AGENT = 'kube-apiserver/v1.36.3';
-const AUTOMANAGED = 'kube-aggregator.kubernetes.io/automanaged';
-const ALWAYS = 'true';
 /** Priorities of groups of custom resources. */
 const PRIORITIES = { groupPriorityMinimum: 1000, versionPriority: 100 };
 /** A server that answers is asked again after so long. */
@@ -63,11 +66,11 @@ export class ApiServices {
     const served = await this.#connection.customResources();
     const isWanted = served.some((one) => one.group === group && one.version === version);
     const current = await unlessMissing(this.#api.get(pathTo(name)));
-    const isManaged = current?.metadata.labels?.[AUTOMANAGED] === ALWAYS;
     if (current === undefined) {
       if (isWanted) await this.#create(name, group, version);
       return 'done';
     }
+    const isManaged = isAutomanaged(current);
     if (isManaged && !isWanted) {
       await unlessMissing(this.#api.delete(pathTo(name), { preconditions: { uid: current.metadata.uid ?? '' } }));
       return 'done';
@@ -84,7 +87,7 @@ export class ApiServices {
     const made = await this.#api.create(pathTo(''), {
       apiVersion: 'apiregistration.k8s.io/v1',
       kind: 'APIService',
-      metadata: { name, labels: { [AUTOMANAGED]: ALWAYS } },
+      metadata: { name, labels: AUTOMANAGED_LABEL },
       spec: { group, version, ...PRIORITIES },
     });
     await this.#setStatus(made, LOCAL);

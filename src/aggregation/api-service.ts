@@ -27,6 +27,14 @@ export interface AggregatedVersion {
 }
 
 const DEFAULT_PORT = 443;
+const AUTOMANAGED = 'kube-aggregator.kubernetes.io/automanaged';
+const ALWAYS = 'true';
+
+/** The label of an APIService that exists for as long as its group version has custom resources. */
+export const AUTOMANAGED_LABEL = { [AUTOMANAGED]: ALWAYS };
+
+/** Whether an APIService exists for as long as its group version has custom resources. */
+export const isAutomanaged = ({ metadata }: KubeObject): boolean => metadata.labels?.[AUTOMANAGED] === ALWAYS;
 
 /** Whether another server is asked for what an APIService is of. */
 export const isAggregated = ({ spec }: JsonObject): boolean => isObject(mapOf(spec).service);

@@ -52,15 +52,23 @@ export function serviceFault(
   );
 }
 
-/** The status of an APIService with what was found; undefined where it says so already. */
-export function withAvailability({ status }: KubeObject, finding: Finding, now: Date): JsonObject | undefined {
+const says = ({ status }: KubeObject, finding: Finding): boolean => {
   const known = condition(mapOf(status).conditions, 'Available');
+  return known?.status === finding.status && known.reason === finding.reason && known.message === finding.message;
+};
+
+/** Whether the status of an APIService is that of a local one already. */
+export const saysLocal = (object: KubeObject): boolean => says(object, LOCAL);
+
+/** The status of an APIService with what was found; undefined where it says so already. */
+export function withAvailability(object: KubeObject, finding: Finding, now: Date): JsonObject | undefined {
+  if (says(object, finding)) return undefined;
+  const known = condition(mapOf(object.status).conditions, 'Available');
   const { status: state, reason, message } = finding;
-  if (known?.status === state && known.reason === reason && known.message === message) return undefined;
   const lastTransitionTime = known?.status === state ? (known.lastTransitionTime ?? null) : formatTime(now);
-  const others = objects(mapOf(status).conditions).filter(({ type }) => type !== 'Available');
+  const others = objects(mapOf(object.status).conditions).filter(({ type }) => type !== 'Available');
   return {
-    ...mapOf(status),
+    ...mapOf(object.status),
     conditions: [...others, { type: 'Available', status: state, lastTransitionTime, reason, message }],
   };
 }

@@ -33,11 +33,11 @@ interface Answer {
 interface Kept {
   until: number;
   answer: Answer | undefined;
-  /** The states of APIServices that it was asked for: after a change a server is asked anew. */
-  known: WeakSet<AggregatedVersion>;
+  /** The state of the APIService that it was asked for: after a change the server is asked anew. */
+  version: AggregatedVersion;
 }
 
-/** What other servers say of themselves, kept by an isolate; the key names the tenant, the Service and the document. */
+/** What other servers say of themselves, kept by an isolate; the key names the tenant, the APIService and the document. */
 export type DocumentCache = ExpiringCache<Kept>;
 export const documentCache = (): DocumentCache => new ExpiringCache(MAX_DOCUMENTS, 60 * FRESH_MS);
 
@@ -110,16 +110,14 @@ export class AggregatedDocuments {
   async #ask(version: AggregatedVersion, path: string, accept: string, user: UserInfo): Promise<Answer | undefined> {
     if (!version.available) return undefined;
     const { cache, now, tenant } = this.#runtime;
-    const { namespace, name, port } = version.service;
-    const key = `${tenant} ${namespace}/${name}:${port} ${path}`;
+    const key = `${tenant} ${version.name} ${path}`;
     const time = now().getTime();
     const kept = cache.get(key, time);
-    if (kept !== undefined && kept.until > time && kept.known.has(version)) return kept.answer;
+    if (kept !== undefined && kept.until > time && kept.version === version) return kept.answer;
     const fetched = await this.#fetch(version, path, accept, user, kept?.answer?.etag ?? '');
     const answer = fetched?.status === 304 ? kept?.answer : fetched;
     const until = time + (answer === undefined ? FAILED_MS : FRESH_MS);
-    const known = new WeakSet<AggregatedVersion>([version]);
-    cache.set(key, { until, answer, known }, time);
+    cache.set(key, { until, answer, version }, time);
     return answer;
   }
 

@@ -1,7 +1,8 @@
 import { mapOf, objects, text } from '../api/fields.ts';
 import { deepEqual, type JsonObject, type KubeObject } from '../api/object.ts';
 import type { WorkItem } from '../keyspace/types.ts';
-import { aggregatedVersion, serviceTerm } from './api-service.ts';
+import { aggregatedVersion, isAggregated, isAutomanaged, serviceTerm } from './api-service.ts';
+import { saysLocal } from './availability.ts';
 
 const SERVICE_LABEL = 'kubernetes.io/service-name';
 
@@ -41,6 +42,7 @@ export function apiServiceWork(object: KubeObject, old: KubeObject | undefined, 
     return isSame ? [] : [...new Set([object, ...(old ? [old] : [])].flatMap(apiServicesOf))].map(item);
   }
   if (!isApiService(object) || (!isGone && old !== undefined && deepEqual(old.spec, object.spec))) return [];
+  if (!isGone && !isAggregated(object) && !isAutomanaged(object) && saysLocal(object)) return [];
   const [own] = apiServiceTerms(object);
   return [item(object.metadata.name ?? ''), ...(own === undefined || isGone ? [] : [item(own)])];
 }
