@@ -7,7 +7,7 @@ const commands: Record<string, (args: string[]) => Promise<number>> = {
   check: async () => (await import('./commands/check.ts')).check(),
   test: async () => (await import('./commands/test.ts')).test(),
   conformance: async (args) => (await import('./commands/test.ts')).conformance(args),
-  e2e: async () => (await import('./commands/test.ts')).endToEnd(),
+  e2e: async (args) => (await import('./commands/test.ts')).endToEnd(args),
   egress: async (args) => (await import('./commands/egress.ts')).egress(args),
   replicas: async (args) => (await import('./commands/replicas.ts')).replicas(args),
   script: async (args) => (await import('./commands/script.ts')).script(args),

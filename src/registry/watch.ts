@@ -64,6 +64,9 @@ export async function serveWatch(ctx: RequestContext, resource: Resource, forceW
     counted();
     stopped.abort();
   });
+  // Not by way of the stream: what another request has woken goes on no more once this one is cut off.
+  signal.addEventListener('abort', () => pump.stop(), { once: true });
+  if (signal.aborted) pump.stop();
   if (resource.custom !== undefined) {
     definitionChange(ctx, resource, signal).then(
       (revision) => revision !== undefined && pump.endAt(revision),

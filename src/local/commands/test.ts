@@ -20,7 +20,7 @@ export async function test(): Promise<number> {
     checks,
     async () => [await vitest('unit tests', UNHURRIED)],
     conformanceSuite,
-    endToEndSuite,
+    () => endToEndSuite(),
   ];
   const total: Tally = { passed: 0, failed: 0 };
   for (const suite of suites) {
@@ -41,9 +41,9 @@ export async function conformance(args: string[]): Promise<number> {
   return failed > 0 ? 1 : 0;
 }
 
-/** `npm run e2e`: the tests with kubectl alone. */
-export async function endToEnd(): Promise<number> {
-  const [tally] = await endToEndSuite();
+/** `npm run e2e`: the tests with kubectl alone; arguments are vitest's, parts of file names for instance. */
+export async function endToEnd(args: string[]): Promise<number> {
+  const [tally] = await endToEndSuite(args);
   return tally!.failed > 0 ? 1 : 0;
 }
 
@@ -77,9 +77,9 @@ async function recordedAdministrator({ kubeconfig: given, url }: LocalCluster): 
   return file;
 }
 
-async function endToEndSuite(): Promise<Tally[]> {
+async function endToEndSuite(args: string[] = []): Promise<Tally[]> {
   return withCluster([], async (cluster, environment) => [
-    await vitest('kubectl, end to end', ['--config', 'test/e2e/vitest.config.ts'], {
+    await vitest('kubectl, end to end', ['--config', 'test/e2e/vitest.config.ts', ...args], {
       ...environment,
       KUBECONFIG: cluster.kubeconfig,
     }),
