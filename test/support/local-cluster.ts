@@ -39,17 +39,12 @@ export async function startLocalCluster(
 ): Promise<StartedCluster> {
   const root = join(import.meta.dirname, '../..');
   const data = join(folder, 'data');
-  const launcher = [
-    '--max-semi-space-size=1',
-    join(root, 'src/local/start.mjs'),
-    'start',
-    '--port',
-    '0',
-    '--data',
-    data,
-    ...args,
-  ];
-  const child = spawn(process.execPath, launcher, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: { start: string } };
+  const [, ...launcher] = scripts.start.split(' ');
+  const child = spawn(process.execPath, [...launcher, '--port', '0', '--data', data, ...args], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (output += text.toString()));
   const exited = new Promise<number | null>((resolve) => child.on('exit', resolve));
