@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { settingsSchema } from './admission/configuration.ts';
 import { choiceFault } from './admission/order.ts';
+import { auditWebhookSchema } from './audit/webhook.ts';
 import { authenticationSchema } from './authn/configuration.ts';
 import { authenticationFaults } from './authn/jwt/configuration.ts';
 import { authorizationFaults, authorizationSchema } from './authz/configuration.ts';
@@ -52,6 +53,10 @@ const fields = v.object({
   maxMutatingRequestsInflight: v.optional(positive, 200),
   /** Text of the audit policy file (audit.k8s.io/v1 Policy); empty: nothing is audited. */
   auditPolicy: v.optional(v.string(), ''),
+  /** Whether audit events are logged, a JSON line each. */
+  auditLog: v.optional(v.boolean(), true),
+  /** A webhook that audit events go to. */
+  auditWebhook: v.exactOptional(auditWebhookSchema),
   /** Where Services are reached that webhooks name, by `namespace/name` or `namespace/name:port`: `host:port`. */
   serviceRoutes: v.optional(v.record(v.string(), v.string()), {}),
   /** How long events are kept. */

@@ -4,14 +4,15 @@ import { documentCache } from './aggregation/documents.ts';
 import { createApp } from './app.ts';
 import { Auditor } from './audit/index.ts';
 import { parseAuditPolicy } from './audit/policy.ts';
-import { AuditSink } from './audit/sink.ts';
+import { type AuditBackend, AuditSink, LOG_BATCHING } from './audit/sink.ts';
+import { webhookBackend } from './audit/webhook.ts';
 import { bootstrap } from './bootstrap/index.ts';
 import { type Bindings, type Config, parseConfig } from './config.ts';
 import { Metrics } from './discovery/metrics.ts';
 import { FlowControl } from './flowcontrol/index.ts';
 import { keyspaceClient, membersClient } from './keyspace/client.ts';
 import type { Keyspace } from './keyspace/types.ts';
-import { outboundOf } from './outbound/index.ts';
+import { type Outbound, outboundOf } from './outbound/index.ts';
 import { policyAsOf } from './policy/bundle.ts';
 import type { TenantUid, UserInfo } from './request/context.ts';
 
@@ -49,8 +50,8 @@ function serverOf(env: Bindings): Server {
   const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight;
   const flowControl = new FlowControl(seats, () => Date.now());
   const members = (_: TenantUid, shard: string) => membersClient(env, config.tenant, shard);
-  const auditor = auditorOf(env, config, metrics);
   const outbound = outboundOf(env);
+  const auditor = auditorOf(env, config, metrics, outbound);
   const now = () => new Date();
   const documents = documentCache();
   const deps = {
@@ -79,16 +80,26 @@ function serverOf(env: Bindings): Server {
 }
 
 /** Auditing as the configuration says. Throws where its policy is wrong. */
-function auditorOf(env: Bindings, config: Config, metrics: Metrics): Auditor | undefined {
-  if (config.auditPolicy === '') return undefined;
-  const send = async (lines: string) => {
-    if (env.AUDIT_LOG === undefined) console.log(lines);
-    else if (!(await env.AUDIT_LOG.fetch('http://audit/', { method: 'POST', body: lines })).ok)
-      throw new Error('not taken');
-  };
+function auditorOf(env: Bindings, config: Config, metrics: Metrics, outbound: Outbound): Auditor | undefined {
+  const { auditPolicy, auditLog, auditWebhook } = config;
+  if (auditPolicy === '') return undefined;
   const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
   const runtime = { now: () => Date.now(), sleep, keep: waitUntil };
-  return new Auditor(parseAuditPolicy(config.auditPolicy), new AuditSink(send, runtime, metrics));
+  const sinks = [
+    ...(auditLog ? [new AuditSink(logBackend(env), LOG_BATCHING, runtime, metrics)] : []),
+    ...(auditWebhook ? [new AuditSink(webhookBackend(auditWebhook, outbound), auditWebhook, runtime, metrics)] : []),
+  ];
+  return new Auditor(parseAuditPolicy(auditPolicy), sinks, metrics);
+}
+
+/** The log of audit events: the one beside this server, or else the Worker's. */
+function logBackend({ AUDIT_LOG }: Bindings): AuditBackend {
+  const send = async (events: readonly string[]) => {
+    const body = `${events.join('\n')}\n`;
+    if (AUDIT_LOG === undefined) console.log(body);
+    else if (!(await AUDIT_LOG.fetch('http://audit/', { method: 'POST', body })).ok) throw new Error('not taken');
+  };
+  return { name: 'log', send };
 }
 
 /** Makes sure that the bootstrap objects exist. A request that finds no quorum goes on: it will be told so itself. */

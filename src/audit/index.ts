@@ -1,7 +1,13 @@
 import type { RequestInfo, UserInfo } from '../request/context.ts';
 import { AuditRecord } from './event.ts';
-import { type AuditPolicy, auditConfig } from './policy.ts';
+import { type AuditLevel, type AuditPolicy, auditConfig } from './policy.ts';
 import type { AuditSink } from './sink.ts';
+
+/** Told of every request, with the level that the policy gives it, and of every event that was made. */
+export interface AuditCounts {
+  auditLevel(level: AuditLevel): void;
+  auditEvents(count: number): void;
+}
 
 export type { AuditRecord } from './event.ts';
 
@@ -19,12 +25,14 @@ const NOBODY: UserInfo = { name: '', groups: [], extra: {} };
 
 /** Auditing of one isolate: which requests are recorded, and where the records go. */
 export class Auditor {
-  readonly sink: AuditSink;
   readonly #policy: AuditPolicy;
+  readonly #sinks: readonly Pick<AuditSink, 'write'>[];
+  readonly #counts: AuditCounts;
 
-  constructor(policy: AuditPolicy, sink: AuditSink) {
+  constructor(policy: AuditPolicy, sinks: readonly Pick<AuditSink, 'write'>[], counts: AuditCounts) {
     this.#policy = policy;
-    this.sink = sink;
+    this.#sinks = sinks;
+    this.#counts = counts;
   }
 
   /** Begins the record of a request; undefined where the policy leaves it out. */
@@ -44,10 +52,14 @@ export class Auditor {
   #record(arrived: Omit<Arrived, 'user'>, user: UserInfo, received: Date): AuditRecord | undefined {
     const { auditId, request, url, info } = arrived;
     const config = auditConfig(this.#policy, user === NOBODY ? undefined : user, info);
+    this.#counts.auditLevel(config.level);
     if (config.level === 'None') return undefined;
     const uri = `${url.pathname}${url.search}`;
     const facts = { auditId, request, uri, info, user, received, sourceIPs: sourceIPs(request.headers) };
-    return new AuditRecord(facts, config, (event) => this.sink.write(event));
+    return new AuditRecord(facts, config, (event) => {
+      this.#counts.auditEvents(1);
+      for (const sink of this.#sinks) sink.write(event);
+    });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../api/object.ts';
+import type { AuditLevel } from '../audit/policy.ts';
 import type { RequestInfo } from '../request/context.ts';
 import { Histogram, renderFamilies, Series } from './prometheus.ts';
 import { versionInfo } from './version.ts';
@@ -111,6 +112,12 @@ export class Metrics {
     'result',
   ]);
   readonly #auditErrors = new Series('counter', 'apiserver_audit_error_total', 'Audit events lost.', ['plugin']);
+  readonly #auditLevels = new Series(
+    'counter',
+    'apiserver_audit_level_total',
+    'Requests by the level that the audit policy gives them.',
+    ['level'],
+  );
   readonly #audit = new Series('counter', 'apiserver_audit_event_total', 'Audit events handed to the backend.', []);
   readonly #dispatched = new Series(
     'counter',
@@ -174,9 +181,13 @@ export class Metrics {
     this.#audit.add([], count);
   }
 
-  /** Audit events that the backend did not take. */
-  auditErrors(count: number): void {
-    this.#auditErrors.add(['buffered'], count);
+  auditLevel(level: AuditLevel): void {
+    this.#auditLevels.add([level]);
+  }
+
+  /** Audit events that did not get to a backend: `plugin` is its name, or `buffered` where too many waited for it. */
+  auditErrors(plugin: string, count: number): void {
+    this.#auditErrors.add([plugin], count);
   }
 
   dispatched(flowSchema: string, priorityLevel: string): void {
@@ -188,6 +199,7 @@ export class Metrics {
     return renderFamilies([
       ...this.webhooks.families(),
       this.#auditErrors,
+      this.#auditLevels,
       this.#audit,
       this.#inFlight,
       this.#dispatched,

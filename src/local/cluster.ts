@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAuditPolicy } from '../audit/policy.ts';
 import { SERVICE_ACCOUNT_ISSUER } from '../config.ts';
+import { auditWebhookOf } from './audit-flags.ts';
 import { openAuditLog } from './audit-log.ts';
 import { authenticationOf } from './authentication-flags.ts';
 import { authorizationOf } from './authorization-flags.ts';
@@ -63,7 +64,7 @@ export async function startCluster(options: Options, say: (line: string) => void
   const socket = (name: string) => join(socketFolder, `${name}.sock`);
   const front = await openFront(options, { tls: keys.server, upstream: { path: socket('api') }, cfBlobHeader });
   const config = workerConfig({ ...options, port: front.port }, tenantOf(record), keys);
-  const auditLog = options.auditPolicyFile === undefined ? undefined : await openAuditLog(options, socket('audit'));
+  const auditLog = logsAudits(options) ? await openAuditLog(options, socket('audit')) : undefined;
   const egressKey = randomBytes(32).toString('hex');
   const egress = await openEgress(socket('egress'), egressKey);
   const wiring: ClusterWiring = { plans, config, cfBlobHeader, egressKey, socket, audits: auditLog !== undefined };
@@ -147,6 +148,8 @@ export function workerConfig(options: Options, tenant: object, keys: ClusterKeys
     serverCA: keys.ca.cert,
     ...identityOf(options.identity, keys),
     auditPolicy: auditPolicyOf(options),
+    auditLog: logsAudits(options),
+    ...auditWebhookOf(options.auditWebhook),
     staticTokens: options.staticTokenFile ? readGiven('token file', options.staticTokenFile) : '',
     serviceAccountKeys: keys.serviceAccount,
     authentication: authenticationOf(options.authentication, SERVICE_ACCOUNT_ISSUER),
@@ -161,6 +164,12 @@ export function workerConfig(options: Options, tenant: object, keys: ClusterKeys
     compactionIntervalSeconds: options.compactionIntervalSeconds,
     admissionPlugins: options.admissionPlugins,
   });
+}
+
+/** Whether audit events are logged: also where no path is given, unless they go to a webhook. */
+function logsAudits({ auditPolicyFile, auditLogPath, auditWebhook }: Options): boolean {
+  if (auditPolicyFile === undefined) return false;
+  return auditLogPath !== undefined || auditWebhook['audit-webhook-config-file'] === undefined;
 }
 
 /** Text of the audit policy, checked, so that a wrong one fails the start. */

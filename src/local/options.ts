@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { choiceFault, type PluginChoice } from '../admission/order.ts';
+import { type AuditWebhookFlags, auditWebhookFlags } from './audit-flags.ts';
 import { type AuthenticationFlags, authenticationFlags } from './authentication-flags.ts';
 import { type AuthorizationFlags, authorizationFlags } from './authorization-flags.ts';
 import { type IdentityFlags, identityFlags } from './identity-flags.ts';
@@ -25,6 +26,7 @@ export interface Options {
   advertiseAddress: string;
   serviceClusterIPRange: string;
   auditPolicyFile: string | undefined;
+  auditWebhook: AuditWebhookFlags;
   /** `-`: standard output. */
   auditLogPath: string | undefined;
   /** Megabytes after which the log is rotated. */
@@ -153,7 +155,7 @@ const flags: Flag<Options>[] = [
   {
     name: 'audit-log-path',
     value: 'FILE',
-    help: 'where audit events go, a JSON line each; -: standard output (DIR/audit.log)',
+    help: 'where audit events go, a JSON line each; -: standard output (DIR/audit.log, or nowhere with a webhook)',
     set: (o, text) => {
       o.auditLogPath = text === '-' ? text : resolve(text);
     },
@@ -208,6 +210,7 @@ const flags: Flag<Options>[] = [
   },
   ...authenticationFlags,
   ...authorizationFlags,
+  ...auditWebhookFlags,
   ...identityFlags,
 ];
 
@@ -230,6 +233,7 @@ export function parseOptions(args: string[]): Options {
     advertiseAddress: '127.0.0.1',
     serviceClusterIPRange: '10.0.0.0/24',
     auditPolicyFile: undefined,
+    auditWebhook: {},
     auditLogPath: undefined,
     auditLogMaxSize: 100,
     auditLogMaxBackup: 10,

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { AuditRecord } from '../../src/audit/event.ts';
 import { auditConfig, parseAuditPolicy } from '../../src/audit/policy.ts';
-import { AuditSink } from '../../src/audit/sink.ts';
+import { AuditSink, LOG_BATCHING } from '../../src/audit/sink.ts';
+import { webhookBackend } from '../../src/audit/webhook.ts';
+import type { OutboundRequest } from '../../src/outbound/index.ts';
 import type { RequestInfo, UserInfo } from '../../src/request/context.ts';
 
 const user = (name: string, ...groups: string[]): UserInfo => ({ name, groups, extra: {} });
@@ -143,48 +145,78 @@ describe('audit record', () => {
 });
 
 describe('audit sink', () => {
-  function sinkOver(backend: (lines: string) => Promise<void>) {
+  const failsWith = (fault: string) => async () => {
+    throw new Error(fault);
+  };
+
+  function sinkOver(send: (events: readonly string[]) => Promise<void>, maxSize = 10_000) {
     const work: Promise<void>[] = [];
-    const counts = { made: 0, lost: 0 };
+    const lost: Record<string, number> = {};
     const runtime = { now: () => 0, sleep: async () => undefined, keep: (w: Promise<void>) => void work.push(w) };
-    const sink = new AuditSink(backend, runtime, {
-      auditEvents: (n) => {
-        counts.made += n;
-      },
-      auditErrors: (n) => {
-        counts.lost += n;
+    const sink = new AuditSink({ name: 'webhook', send }, { ...LOG_BATCHING, maxSize }, runtime, {
+      auditErrors: (plugin, n) => {
+        lost[plugin] = (lost[plugin] ?? 0) + n;
       },
     });
-    return { sink, counts, settled: () => Promise.all(work) };
+    return { sink, lost, settled: () => Promise.all(work) };
   }
 
-  it('sends what gathers as one batch, in order', async () => {
+  it('sends what gathers together, in order, in batches of at most a size', async () => {
     const batches: string[] = [];
-    const { sink, settled } = sinkOver(async (lines) => void batches.push(lines));
-    for (let i = 0; i < 3; i++) sink.write({ i });
+    const { sink, settled } = sinkOver(async (events) => void batches.push(events.join()), 2);
+    for (let i = 0; i < 5; i++) sink.write({ i });
     await settled();
-    expect(batches).toEqual(['{"i":0}\n{"i":1}\n{"i":2}\n']);
+    expect(batches).toEqual(['{"i":0},{"i":1}', '{"i":2},{"i":3}', '{"i":4}']);
   });
 
   it('tries again, and counts what is lost in the end', async () => {
     let failures = 2;
     const taken: string[] = [];
-    const { sink, counts, settled } = sinkOver(async (lines) => {
+    const first = sinkOver(async (events) => {
       if (failures-- > 0) throw new Error('down');
-      taken.push(lines);
+      taken.push(...events);
     });
-    sink.write({ a: 1 });
-    await settled();
-    expect([taken.length, counts]).toEqual([1, { made: 1, lost: 0 }]);
-    failures = 100;
-    sink.write({ a: 2 });
-    await settled();
-    expect([taken.length, counts]).toEqual([1, { made: 2, lost: 1 }]);
+    first.sink.write({ a: 1 });
+    await first.settled();
+    expect([taken.length, first.lost]).toEqual([1, {}]);
+    const second = sinkOver(failsWith('down'));
+    second.sink.write({ a: 2 });
+    second.sink.write({ a: 3 });
+    await second.settled();
+    expect(second.lost).toEqual({ webhook: 2 });
   });
 
   it('drops and counts what no longer fits', () => {
-    const { sink, counts } = sinkOver(() => new Promise(() => undefined));
+    const { sink, lost } = sinkOver(() => new Promise(() => undefined));
     for (let i = 0; i < 10_005; i++) sink.write({ i });
-    expect(counts).toEqual({ made: 10_005, lost: 5 });
+    expect(lost).toEqual({ buffered: 5 });
+  });
+
+  it('sends a webhook lists of events, which alone say their type', async () => {
+    const sent: OutboundRequest[] = [];
+    const connection = { server: 'https://audit.test/in?a=b', authority: 'PEM', insecure: false, serverName: '' };
+    const webhook = { connection: { ...connection, authorization: 'Bearer abc' } };
+    let status = 200;
+    const backend = webhookBackend(webhook, async (request) => {
+      sent.push(request);
+      return new Response(null, { status });
+    });
+    await backend.send(['{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata"}', '{"x":"{}"}']);
+    expect(sent).toMatchObject([
+      {
+        url: 'https://audit.test/in?a=b&timeout=30s',
+        method: 'POST',
+        authority: 'PEM',
+        headers: { 'content-type': 'application/json', authorization: 'Bearer abc' },
+      },
+    ]);
+    expect(JSON.parse(String(sent[0]?.body))).toEqual({
+      kind: 'EventList',
+      apiVersion: 'audit.k8s.io/v1',
+      metadata: {},
+      items: [{ level: 'Metadata' }, { x: '{}' }],
+    });
+    status = 500;
+    await expect(backend.send(['{}'])).rejects.toThrow('500');
   });
 });
