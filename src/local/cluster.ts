@@ -99,7 +99,7 @@ export async function startCluster(options: Options, say: (line: string) => void
   };
   supervisor.start();
   try {
-    const administrator = { [cfBlobHeader]: cfBlob(new X509Certificate(keys.admin.cert).raw) };
+    const administrator = { [cfBlobHeader]: cfBlob([new X509Certificate(keys.admin.cert).raw]) };
     await ready(wiring.socket('api'), administrator, join(runFolder, 'api.log'));
   } catch (error) {
     await stop();

@@ -1,3 +1,5 @@
+import 'reflect-metadata';
+import { webcrypto } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2';
@@ -5,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
+import * as x509 from '@peculiar/x509';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type ClusterKeys, clusterKeys, serverNames } from '../../src/local/certificates.ts';
 import { type Front, startFront } from '../../src/local/front/front.ts';
@@ -150,6 +153,26 @@ describe('a method that the runtime does not know', () => {
   });
 });
 
+const ECDSA = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+
+/** Certificates of which each has signed the next; the last one's PEM with those between it and the first, and its key. */
+async function chainOf(first: string, ...names: string[]) {
+  const generate = () => webcrypto.subtle.generateKey(ECDSA, true, ['sign', 'verify']);
+  let [issuer, issuerKeys] = [`CN=${first}`, await generate()];
+  const made: x509.X509Certificate[] = [];
+  for (const name of names) {
+    const { privateKey, publicKey } = await generate();
+    const signed = { subject: `CN=${name}`, issuer, publicKey, signingKey: issuerKeys.privateKey };
+    const extensions = name === names.at(-1) ? [] : [new x509.BasicConstraintsExtension(true)];
+    made.unshift(await x509.X509CertificateGenerator.create({ ...signed, signingAlgorithm: ECDSA, extensions }));
+    [issuer, issuerKeys] = [`CN=${name}`, { privateKey, publicKey }];
+  }
+  const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', issuerKeys.privateKey));
+  const key = `-----BEGIN PRIVATE KEY-----\n${pkcs8.toString('base64')}\n-----END PRIVATE KEY-----\n`;
+  const cert = made.map((one) => one.toString('pem')).join('\n');
+  return { cert, key, issuers: made.slice(1).map(({ rawData }) => Buffer.from(rawData)) };
+}
+
 describe('the client certificate', () => {
   const cf = () => JSON.parse(String(seen[0]!.headers[CF_HEADER])).tlsClientAuth;
 
@@ -160,7 +183,17 @@ describe('the client certificate', () => {
       certPresented: '1',
       certRFC9440: `:${der.toString('base64')}:`,
       certRFC9440TooLarge: false,
+      certChainRFC9440: '',
+      certChainRFC9440TooLarge: false,
     });
+  });
+
+  test('is handed on with the authorities between it and the root, in order, where the client sends them', async () => {
+    const { cert, key, issuers } = await chainOf('root', 'upper', 'lower', 'client');
+    const socket = connectTls({ port: front.port, host: '127.0.0.1', ca: keys.ca.cert, cert, key });
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+    await new Promise((resolve) => socket.resume().on('end', resolve));
+    expect(cf().certChainRFC9440).toBe(issuers.map((der) => `:${der.toString('base64')}:`).join(', '));
   });
 
   test('is reported missing where there is none', async () => {

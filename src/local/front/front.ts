@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createServer, type TLSSocket } from 'node:tls';
+import { createServer, type DetailedPeerCertificate, type TLSSocket } from 'node:tls';
 import { http1Server } from './http1.ts';
 import { Http2Connection } from './http2-connection.ts';
 import { clientLines } from './request-head.ts';
@@ -46,7 +46,7 @@ export function startFront({ port, host, tls, upstream, cfBlobHeader }: FrontOpt
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => socket.destroy());
-    const text = clientLines(cfBlobHeader, socket.getPeerX509Certificate()?.raw, socket.remoteAddress ?? '');
+    const text = clientLines(cfBlobHeader, certificatesOf(socket), socket.remoteAddress ?? '');
     if (socket.alpnProtocol === 'h2') {
       new Http2Connection(socket, pool, text);
       return;
@@ -66,4 +66,17 @@ export function startFront({ port, host, tls, upstream, cfBlobHeader }: FrontOpt
       resolve({ port: (server.address() as AddressInfo).port, close });
     });
   });
+}
+
+/** The client's certificate and the authorities that it sent with it, each the issuer of the one before, no root (DER). */
+function certificatesOf(socket: TLSSocket): Buffer[] {
+  const found: Buffer[] = [];
+  let next: DetailedPeerCertificate | undefined = socket.getPeerCertificate(true);
+  while (next?.raw !== undefined) {
+    const issuer: DetailedPeerCertificate | undefined = next.issuerCertificate;
+    const isRoot: boolean = issuer?.raw?.equals(next.raw) === true;
+    if (!isRoot || found.length === 0) found.push(next.raw);
+    next = isRoot ? undefined : issuer;
+  }
+  return found;
 }

@@ -80,21 +80,30 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
  */
 export const passedMethod = (method: string): string => (METHODS.has(method) ? method : 'PROPFIND');
 
-/** Headers that the front adds: who the client is. Constant for a connection. */
-export function clientLines(cfBlobHeader: string, certificate: Buffer | undefined, address: string): string {
-  return `${cfBlobHeader}: ${cfBlob(certificate)}\r\ncf-connecting-ip: ${address}\r\n`;
+/** Headers that the front adds: who the client is. Constant for a connection. `certificates` (DER): its own and its chain. */
+export function clientLines(cfBlobHeader: string, certificates: readonly Buffer[], address: string): string {
+  return `${cfBlobHeader}: ${cfBlob(certificates)}\r\ncf-connecting-ip: ${address}\r\n`;
 }
 
-/** What the Worker finds as `request.cf`, of a client with this certificate (DER). */
-export const cfBlob = (certificate: Buffer | undefined): string =>
-  JSON.stringify({ tlsClientAuth: tlsClientAuth(certificate) });
+/** What the Worker finds as `request.cf`, of a client with these certificates (DER): its own and its chain. */
+export const cfBlob = (certificates: readonly Buffer[]): string =>
+  JSON.stringify({ tlsClientAuth: tlsClientAuth(certificates) });
 
-/** The longest certificate that Cloudflare's edge hands on, in bytes of its RFC 9440 form. */
+/** The longest certificate and the longest chain that Cloudflare's edge hands on, in bytes of their RFC 9440 forms. */
 const MAX_CERTIFICATE_BYTES = 10 * 1024;
+const MAX_CHAIN_BYTES = 16 * 1024;
 
-function tlsClientAuth(certificate: Buffer | undefined): Record<string, unknown> {
+const byteSequence = (der: Buffer): string => `:${der.toString('base64')}:`;
+
+function tlsClientAuth([certificate, ...chain]: readonly Buffer[]): Record<string, unknown> {
   if (!certificate) return { certPresented: '0', certRFC9440: '', certRFC9440TooLarge: false };
-  const text = `:${certificate.toString('base64')}:`;
-  const tooLarge = text.length > MAX_CERTIFICATE_BYTES;
-  return { certPresented: '1', certRFC9440: tooLarge ? '' : text, certRFC9440TooLarge: tooLarge };
+  const [text, chainText] = [byteSequence(certificate), chain.map(byteSequence).join(', ')];
+  const [tooLarge, chainTooLarge] = [text.length > MAX_CERTIFICATE_BYTES, chainText.length > MAX_CHAIN_BYTES];
+  return {
+    certPresented: '1',
+    certRFC9440: tooLarge ? '' : text,
+    certRFC9440TooLarge: tooLarge,
+    certChainRFC9440: chainTooLarge ? '' : chainText,
+    certChainRFC9440TooLarge: chainTooLarge,
+  };
 }
